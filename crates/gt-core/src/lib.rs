@@ -1,1 +1,20 @@
-//! Placeholder until the first slice lands.
+//! What should happen: beads, dependencies, readiness, ids, reasons.
+//!
+//! Nothing here reads a clock, a file, a database or an environment variable: time and randomness are
+//! arguments, answers are values. Everything that decides lives here; remembering is `gt-store`'s.
+
+pub mod bead;
+pub mod cycle;
+pub mod edge;
+pub mod event;
+pub mod explain;
+pub mod fields;
+pub mod id;
+pub mod jsonl;
+pub mod near;
+pub mod readiness;
+pub mod refusal;
+pub mod rig;
+pub mod status;
+pub mod text;
+pub mod time;

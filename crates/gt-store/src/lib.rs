@@ -1,1 +1,24 @@
-//! Placeholder until the first slice lands.
+//! Remembering: the town's store, one SQLite file.
+//!
+//! Every method of `Store` is a domain verb and one transaction; a change appends its event in the same one.
+//! What should happen is decided in `gt-core`; nothing here reads a clock or talks to a person.
+
+mod beads;
+mod check;
+mod error;
+mod events;
+mod import;
+mod ledger;
+mod links;
+mod query;
+mod rigs;
+mod rows;
+mod schema;
+mod store;
+
+pub use beads::{BeadPatch, Changed, NewBead};
+pub use check::{Disagreement, Inspection};
+pub use error::StoreError;
+pub use import::{ImportBead, ImportOptions, ImportReport};
+pub use query::{Filter, Listing, ReadyFilter, TreeNode, View};
+pub use store::{Stamp, Store};

@@ -1,0 +1,75 @@
+//! Events: every change of the town, numbered. // SPEC B7
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What happened. The word is `noun.verbed`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventType {
+    BeadCreated,
+    BeadUpdated,
+    BeadClaimed,
+    BeadClosed,
+    BeadReopened,
+    BeadDeleted,
+    BeadLinked,
+    BeadUnlinked,
+    BeadLabelled,
+    BeadUnlabelled,
+    BeadCommented,
+    RigAdded,
+    RigRemoved,
+    RigParked,
+    RigUnparked,
+    RigDocked,
+    RigUndocked,
+    ConfigChanged,
+    TownCreated,
+    ReadinessRepaired,
+}
+
+impl EventType {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EventType::BeadCreated => "bead.created",
+            EventType::BeadUpdated => "bead.updated",
+            EventType::BeadClaimed => "bead.claimed",
+            EventType::BeadClosed => "bead.closed",
+            EventType::BeadReopened => "bead.reopened",
+            EventType::BeadDeleted => "bead.deleted",
+            EventType::BeadLinked => "bead.linked",
+            EventType::BeadUnlinked => "bead.unlinked",
+            EventType::BeadLabelled => "bead.labelled",
+            EventType::BeadUnlabelled => "bead.unlabelled",
+            EventType::BeadCommented => "bead.commented",
+            EventType::RigAdded => "rig.added",
+            EventType::RigRemoved => "rig.removed",
+            EventType::RigParked => "rig.parked",
+            EventType::RigUnparked => "rig.unparked",
+            EventType::RigDocked => "rig.docked",
+            EventType::RigUndocked => "rig.undocked",
+            EventType::ConfigChanged => "config.changed",
+            EventType::TownCreated => "town.created",
+            EventType::ReadinessRepaired => "readiness.repaired",
+        }
+    }
+}
+
+/// One line of the log, as `gt activity --json` prints it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    pub seq: i64,
+    #[serde(serialize_with = "as_utc")]
+    pub ts: Timestamp,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub actor: String,
+    pub bead: Option<String>,
+    pub run: Option<String>,
+    pub data: Value,
+}
+
+fn as_utc<S: serde::Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&crate::time::format(*at))
+}

@@ -1,0 +1,210 @@
+//! Why a bead is, or is not, being worked on. // SPEC B6
+//!
+//! The answer is data: a state and at least one reason, each with a stable code and a sentence.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::bead::Bead;
+use crate::readiness::{Node, Standing};
+use crate::rig::{Home, RigState};
+use crate::status::{self, Status};
+use crate::{text, time};
+
+/// One thing that a bead waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocker {
+    pub id: String,
+    pub title: String,
+    pub status: Status,
+    pub why: BlockedBy,
+}
+
+/// How a blocker blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockedBy {
+    /// It is not closed.
+    Open,
+    /// It is closed, but its work is not merged.
+    Unmerged,
+    /// It has active children.
+    Children { active: i64 },
+    /// It is a parent that is itself blocked.
+    BlockedParent,
+    /// It is a parent that is deferred.
+    DeferredParent { until: Timestamp },
+}
+
+/// All that the answer rests on.
+#[derive(Debug)]
+pub struct Case<'a> {
+    pub bead: &'a Bead,
+    pub node: &'a Node,
+    pub blockers: &'a [Blocker],
+    pub home: Home<'a>,
+    pub now: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    pub code: &'static str,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    pub bead: String,
+    pub state: String,
+    pub reasons: Vec<Reason>,
+}
+
+/// Says where the bead stands and every reason for it; the list is never empty.
+pub fn explain(case: &Case<'_>) -> Explanation {
+    let standing = case.node.standing_at(case.now);
+    let mut reasons = match standing {
+        Standing::Done => vec![done(case.bead)],
+        Standing::Held => vec![held(case.bead)],
+        Standing::Blocked | Standing::Deferred | Standing::Ready => waiting(case),
+    };
+    if standing != Standing::Done {
+        reasons.extend(place(case));
+    }
+    if reasons.is_empty() {
+        reasons.push(reason(
+            "ready",
+            "it is ready; nothing holds it back, and nobody has taken it yet".to_owned(),
+        ));
+    }
+    let state =
+        if standing == Standing::Held { case.bead.status.as_str() } else { standing.as_str() };
+    Explanation { bead: case.bead.id.clone(), state: state.to_owned(), reasons }
+}
+
+fn reason(code: &'static str, message: String) -> Reason {
+    Reason { code, message }
+}
+
+fn done(bead: &Bead) -> Reason {
+    let said = |field: &str| {
+        bead.body.text(field).map(|text| format!(": {}", text::one_line(&text))).unwrap_or_default()
+    };
+    let when = bead.closed_at.map(|at| format!(" at {}", time::format(at))).unwrap_or_default();
+    match bead.status {
+        Status::Pinned => {
+            reason("pinned", "it is pinned: kept for reference, not worked on".to_owned())
+        }
+        Status::Tombstone => reason("deleted", format!("it was deleted{}", said("delete_reason"))),
+        _ => reason("closed", format!("it was closed{when}{}", said("close_reason"))),
+    }
+}
+
+fn held(bead: &Bead) -> Reason {
+    let by = bead
+        .assignee
+        .as_deref()
+        .map(|who| format!(" by {}", text::one_line(who)))
+        .unwrap_or_default();
+    match &bead.status {
+        Status::Hooked => reason("hooked", format!("it is on a hook already{by}")),
+        Status::InProgress => reason("in-progress", format!("it is being worked on{by}")),
+        Status::Blocked => {
+            reason("status-blocked", "somebody set its status to blocked by hand".to_owned())
+        }
+        Status::Deferred => {
+            reason("status-deferred", "somebody set its status to deferred by hand".to_owned())
+        }
+        Status::Open if bead.is_pinned() => {
+            reason("pinned", "it is pinned, and pinned beads are not worked on".to_owned())
+        }
+        Status::Open if bead.is_wisp() => {
+            reason("ephemeral", "it is a short-lived record, not work".to_owned())
+        }
+        Status::Open => reason(
+            "bookkeeping",
+            format!("its type {} keeps the books and is not work", bead.type_word()),
+        ),
+        other => reason(
+            "status",
+            format!(
+                "its status is {}, and only open beads are worked on",
+                text::one_line(other.as_str())
+            ),
+        ),
+    }
+}
+
+fn waiting(case: &Case<'_>) -> Vec<Reason> {
+    let mut reasons: Vec<Reason> = case.blockers.iter().map(blocked).collect();
+    if case.node.standing_at(case.now) != Standing::Ready
+        && let Some(until) = case.bead.defer_until.filter(|at| *at > case.now)
+    {
+        reasons.push(reason("deferred", format!("it is deferred until {}", time::format(until))));
+    }
+    reasons
+}
+
+fn blocked(blocker: &Blocker) -> Reason {
+    let who = format!("{} ({})", blocker.id, text::one_line(&blocker.title));
+    let status = text::one_line(blocker.status.as_str());
+    match &blocker.why {
+        BlockedBy::Open => reason("blocked", format!("it waits for {who}, which is {status}")),
+        BlockedBy::Unmerged => reason(
+            "unmerged",
+            format!("it waits for the merge of {who}, which is {status} but not merged"),
+        ),
+        BlockedBy::Children { active } => {
+            let noun = if *active == 1 { "child" } else { "children" };
+            reason(
+                "waits-for-children",
+                format!("it waits for {who}, which has {active} active {noun}"),
+            )
+        }
+        BlockedBy::BlockedParent => {
+            reason("blocked-parent", format!("its parent {who} is blocked"))
+        }
+        BlockedBy::DeferredParent { until } => reason(
+            "deferred-parent",
+            format!("its parent {who} is deferred until {}", time::format(*until)),
+        ),
+    }
+}
+
+/// What about its place keeps it from being dispatched, whatever its standing.
+fn place(case: &Case<'_>) -> Option<Reason> {
+    if !status::is_slingable(case.bead.issue_type.as_deref())
+        && case.node.standing() != Standing::Held
+    {
+        let word = text::one_line(case.bead.type_word());
+        return Some(reason(
+            "not-slingable",
+            format!("its type {word} is never given to an agent; its children may be"),
+        ));
+    }
+    match case.home {
+        Home::Town => Some(reason(
+            "town-bead",
+            "it is a town bead, which is never given to an agent".to_owned(),
+        )),
+        Home::Nowhere => Some(no_rig(case.bead)),
+        Home::Rig(rig) => match rig.state {
+            RigState::Active => None,
+            RigState::Parked => Some(reason(
+                "rig-parked",
+                format!("its rig {0} is parked: `gt rig unpark {0}`", rig.name),
+            )),
+            RigState::Docked => Some(reason(
+                "rig-docked",
+                format!("its rig {0} is docked: `gt rig undock {0}`", rig.name),
+            )),
+        },
+    }
+}
+
+fn no_rig(bead: &Bead) -> Reason {
+    match &bead.rig {
+        Some(name) => {
+            reason("no-rig", format!("it is bound to rig {name}, which is not registered"))
+        }
+        None => reason("no-rig", format!("no registered rig has a prefix that fits {}", bead.id)),
+    }
+}

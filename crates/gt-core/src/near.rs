@@ -1,0 +1,14 @@
+//! "Did you mean …": the known words closest to a mistyped one.
+
+/// At most three of `known`, the nearest first; none when nothing is close.
+pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let reach = (word.chars().count() / 3).clamp(1, 3);
+    let mut found: Vec<(usize, &str)> = known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= reach)
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().take(3).map(|(_, candidate)| candidate.to_owned()).collect()
+}

@@ -1,0 +1,23 @@
+//! How instants are written and read: RFC 3339, in UTC when we write them.
+
+use jiff::Timestamp;
+
+/// Reads an RFC 3339 time with any offset.
+pub fn parse(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+/// Writes an instant in UTC, to the microsecond at most.
+pub fn format(at: Timestamp) -> String {
+    truncate(at).to_string()
+}
+
+/// The instant as the store keeps it. Finer digits live on in the spelling of an imported time.
+pub fn truncate(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
+}
+
+/// Rewrites a time in UTC; what is not a time stays as it is.
+pub fn to_utc(text: &str) -> String {
+    parse(text).map_or_else(|| text.to_owned(), |at| at.to_string())
+}

@@ -1,0 +1,166 @@
+//! The judge of maintained readiness: works it all out from facts and edges, and compares. // DESIGN decision 2
+//!
+//! Slow on purpose (it reads everything): for tests and for `gt doctor`, never on the way to anything else.
+
+use gt_core::edge::{EdgeType, gate_of};
+use gt_core::event::EventType;
+use gt_core::readiness::{Arc, Node, solve};
+use jiff::Timestamp;
+use rusqlite::Connection;
+use rustc_hash::FxHashMap;
+use serde_json::json;
+
+use crate::error::{Result, StoreError};
+use crate::events;
+use crate::rows::{self, Key, NODE_COLUMNS};
+use crate::store::{Stamp, Store};
+
+/// A bead whose stored readiness is not what follows from its neighbours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disagreement {
+    pub id: String,
+    pub stored: String,
+    pub computed: String,
+}
+
+/// What SQLite itself and the judge found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// Complaints of SQLite's own integrity check; empty when the file is sound.
+    pub damage: Vec<String>,
+    pub disagreements: Vec<Disagreement>,
+    pub n_beads: usize,
+}
+
+impl Store {
+    /// Checks the file and every bead's readiness.
+    pub fn inspect(&mut self, now: Timestamp) -> std::result::Result<Inspection, StoreError> {
+        self.read(|tx| {
+            let damage = damage(tx)?;
+            let town = read_town(tx)?;
+            let n_beads = town.keys.len();
+            let disagreements = town.compare(now).into_iter().map(|(_, _, found)| found).collect();
+            Ok(Inspection { damage, disagreements, n_beads })
+        })
+    }
+
+    /// Writes the computed readiness where the stored one differs; says how many beads were wrong.
+    pub fn repair_readiness(&mut self, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
+        self.write(stamp, |tx| {
+            let wrong = read_town(tx)?.compare(stamp.now);
+            for (key, node, _) in &wrong {
+                rows::update_counts(tx, *key, node)?;
+            }
+            if !wrong.is_empty() {
+                events::append(
+                    tx,
+                    stamp,
+                    EventType::ReadinessRepaired,
+                    None,
+                    &json!({ "beads": wrong.len() }),
+                )?;
+            }
+            Ok(wrong.len())
+        })
+    }
+}
+
+fn damage(tx: &Connection) -> Result<Vec<String>> {
+    let mut query = tx.prepare("PRAGMA integrity_check(20)")?;
+    let mut lines: Vec<String> =
+        query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    lines.retain(|line| line != "ok");
+    Ok(lines)
+}
+
+struct Town {
+    keys: Vec<Key>,
+    ids: Vec<String>,
+    stored: Vec<Node>,
+    /// The standing column, which the ready query reads.
+    standings: Vec<Option<String>>,
+    arcs: Vec<Arc>,
+}
+
+fn read_town(tx: &Connection) -> Result<Town> {
+    let (mut keys, mut ids, mut stored, mut standings) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut query =
+        tx.prepare(&format!("SELECT {NODE_COLUMNS}, key, standing FROM bead ORDER BY key"))?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let (id, node) = rows::node_from_row(row)?;
+        keys.push(row.get("key")?);
+        standings.push(row.get("standing")?);
+        ids.push(id);
+        stored.push(node);
+    }
+    let by_key: FxHashMap<Key, usize> =
+        keys.iter().enumerate().map(|(at, key)| (*key, at)).collect();
+    let by_id: FxHashMap<&str, usize> =
+        ids.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();
+    let arcs = read_arcs(tx, &by_key, &by_id)?;
+    drop(by_id);
+    Ok(Town { keys, ids, stored, standings, arcs })
+}
+
+fn read_arcs(
+    tx: &Connection,
+    by_key: &FxHashMap<Key, usize>,
+    by_id: &FxHashMap<&str, usize>,
+) -> Result<Vec<Arc>> {
+    let mut arcs = Vec::new();
+    let mut query = tx.prepare("SELECT source, target, type, extra FROM edge")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let text = |column| row.get_ref(column).and_then(|value| Ok(value.as_str()?));
+        let kind = EdgeType::parse(text(2)?);
+        let (source, target) = (by_key.get(&row.get(0)?), by_id.get(text(1)?));
+        if let (Some(source), Some(target)) = (source, target)
+            && kind.touches_readiness()
+        {
+            let gate = gate_of(&rows::fields(text(3)?, "an edge")?);
+            arcs.push(Arc { source: *source, target: *target, kind, gate });
+        }
+    }
+    Ok(arcs)
+}
+
+impl Town {
+    fn compare(self, now: Timestamp) -> Vec<(Key, Node, Disagreement)> {
+        let facts = self.stored.iter().map(|node| node.facts.clone()).collect();
+        let computed = solve(facts, &self.arcs, now);
+        let mut wrong = Vec::new();
+        for (at, computed) in computed.into_iter().enumerate() {
+            let (stored, column) = (&self.stored[at], self.standings[at].as_deref());
+            let agrees = stored.holding == computed.holding
+                && stored.blocked_parents == computed.blocked_parents
+                && stored.children == computed.children
+                && stored.standing_at(now) == computed.standing_at(now)
+                && stored.wake_at.filter(|at| *at > now) == computed.wake_at
+                && column == rows::standing_column(stored.standing());
+            if !agrees {
+                let stored = format!("{} as {}", describe(stored), column.unwrap_or("done"));
+                let found = Disagreement {
+                    id: self.ids[at].clone(),
+                    stored,
+                    computed: describe(&computed),
+                };
+                wrong.push((self.keys[at], computed, found));
+            }
+        }
+        wrong
+    }
+}
+
+fn describe(node: &Node) -> String {
+    format!(
+        "{} (holding {}, blocked parents {}, children {}/{}/{})",
+        node.standing().as_str(),
+        node.holding,
+        node.blocked_parents,
+        node.children.present,
+        node.children.active,
+        node.children.closed
+    )
+}

@@ -1,0 +1,89 @@
+//! What can go wrong between us and the store, in a closed list.
+
+use std::path::PathBuf;
+
+use gt_core::refusal::Refusal;
+use rusqlite::ErrorCode;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum StoreError {
+    #[error("there is no bead `{id}`")]
+    NoBead { id: String, near: Vec<String> },
+    #[error("there is no rig `{name}`")]
+    NoRig { name: String, near: Vec<String> },
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the store {} was written by a newer gt (schema {found}; this one knows {known})", path.display())]
+    NewerSchema { path: PathBuf, found: i64, known: i64 },
+    #[error("{} is not a town's store", path.display())]
+    NotAStore { path: PathBuf },
+    #[error("the store {} cannot be opened", path.display())]
+    CannotOpen {
+        path: PathBuf,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("the store {} cannot be written", path.display())]
+    ReadOnly {
+        path: PathBuf,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("the disk is full: the store {} cannot grow", path.display())]
+    Full {
+        path: PathBuf,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("the store {} has been locked by another process for too long", path.display())]
+    Busy {
+        path: PathBuf,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("the store {} is damaged", path.display())]
+    Damaged {
+        path: PathBuf,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("the store {} did not answer", path.display())]
+    Failed {
+        path: PathBuf,
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// Not yet tied to a file; `located` does that before it leaves the crate.
+    #[error("the store did not answer")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("the store holds something unreadable in {place}")]
+    Unreadable {
+        place: &'static str,
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+impl StoreError {
+    /// Names the file, and sorts SQLite's codes by what a person can do about them.
+    pub(crate) fn located(self, path: &std::path::Path) -> StoreError {
+        let StoreError::Sqlite(source) = self else { return self };
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => StoreError::Full { path, source },
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                StoreError::ReadOnly { path, source }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                StoreError::Busy { path, source }
+            }
+            Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, source },
+            Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path },
+            Some(ErrorCode::CannotOpen) => StoreError::CannotOpen { path, source },
+            _ => StoreError::Failed { path, source },
+        }
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, StoreError>;

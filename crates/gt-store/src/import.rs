@@ -1,0 +1,350 @@
+//! Taking in a file of beads: one transaction, whatever its size. // SPEC B2, B5
+//!
+//! The file is read and judged before (`gt-core::jsonl`); here its beads meet those that are there.
+//! Order: decide which lines count, drop edges that close cycles, bring every node into the ledger, link,
+//! and only then write each new row once, with its final counts.
+
+use gt_core::bead::Bead;
+use gt_core::cycle::{self, BatchArc, Spot};
+use gt_core::event::EventType;
+use gt_core::readiness::Facts;
+use rusqlite::Connection;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::json;
+
+use crate::beads::next_key;
+use crate::error::{Result, StoreError};
+use crate::ledger::Ledger;
+use crate::rows::{self, Key};
+use crate::store::{Stamp, Store};
+use crate::{events, links, query, rigs};
+
+/// A bead of the file; of several with one id the last counts.
+#[derive(Debug, Clone)]
+pub struct ImportBead {
+    pub line: usize,
+    pub bead: Bead,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct ImportOptions {
+    /// Binds every bead of the file to this rig.
+    pub rig: Option<String>,
+    /// Takes the file's word even where the town's bead is newer.
+    pub overwrite: bool,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportReport {
+    pub created: usize,
+    pub updated: usize,
+    pub unchanged: usize,
+    /// Beads that were changed here after the file was written: left as they are.
+    pub kept_newer: Vec<String>,
+    pub duplicates: usize,
+    /// `source → target` of edges left out because they close a cycle.
+    pub dropped_edges: Vec<(String, String)>,
+}
+
+impl Store {
+    /// Imports beads, all or none; `progress` hears how many of them are done.
+    pub fn import(
+        &mut self,
+        beads: Vec<ImportBead>,
+        options: &ImportOptions,
+        stamp: &Stamp,
+        mut progress: impl FnMut(usize),
+    ) -> std::result::Result<ImportReport, StoreError> {
+        self.write(stamp, |tx| {
+            if let Some(rig) = &options.rig {
+                rigs::require(tx, rig)?;
+            }
+            let mut report = ImportReport::default();
+            let mut intake = Intake::sort(tx, beads, options, &mut report)?;
+            intake.drop_cycles(tx, &mut report)?;
+            intake.write(tx, stamp, &mut report, &mut progress)?;
+            Ok(report)
+        })
+    }
+}
+
+/// One bead that will be written.
+struct Incoming {
+    key: Key,
+    bead: Bead,
+    /// As it is now; `None` for a new one.
+    before: Option<Bead>,
+    /// The town's version is newer, and stays.
+    kept: bool,
+}
+
+struct Intake {
+    incoming: Vec<Incoming>,
+    by_id: FxHashMap<String, usize>,
+}
+
+impl Intake {
+    /// Decides what happens to each line: last of an id wins, unchanged ones rest, newer ones here are kept.
+    fn sort(
+        tx: &Connection,
+        beads: Vec<ImportBead>,
+        options: &ImportOptions,
+        report: &mut ImportReport,
+    ) -> Result<Intake> {
+        let n_lines = beads.len();
+        let beads = last_of_each(beads);
+        report.duplicates = n_lines - beads.len();
+        let mut intake =
+            Intake { incoming: Vec::with_capacity(beads.len()), by_id: FxHashMap::default() };
+        let mut next = next_key(tx)?;
+        let is_empty_town = next == 1;
+        for mut bead in beads {
+            tidy(&mut bead);
+            let present = if is_empty_town { None } else { rows::key_of(tx, &bead.id)? };
+            let before = present.map(|key| rows::load(tx, key)).transpose()?;
+            bead.rig = options
+                .rig
+                .clone()
+                .or_else(|| before.as_ref().and_then(|before| before.rig.clone()));
+            let key = present.unwrap_or(next);
+            next += Key::from(present.is_none());
+            intake.by_id.insert(bead.id.clone(), intake.incoming.len());
+            intake.incoming.push(Incoming { key, bead, before, kept: false });
+        }
+        intake.keep_newer(options, report);
+        Ok(intake)
+    }
+
+    /// A bead changed here after the file's version was written stays; only its binding follows the options.
+    fn keep_newer(&mut self, options: &ImportOptions, report: &mut ImportReport) {
+        if options.overwrite {
+            return;
+        }
+        for incoming in &mut self.incoming {
+            let Some(before) = incoming
+                .before
+                .as_ref()
+                .filter(|before| before.updated_at > incoming.bead.updated_at)
+            else {
+                continue;
+            };
+            report.kept_newer.push(incoming.bead.id.clone());
+            incoming.kept = true;
+            incoming.bead = Bead { rig: incoming.bead.rig.take(), ..before.clone() };
+        }
+    }
+
+    /// Leaves out edges that would close a cycle, in the order of the file.
+    fn drop_cycles(&mut self, tx: &Connection, report: &mut ImportReport) -> Result<()> {
+        for Incoming { bead, .. } in &mut self.incoming {
+            let id = bead.id.clone();
+            bead.edges.retain(|edge| {
+                let is_self = edge.target == id;
+                if is_self {
+                    report.dropped_edges.push((id.clone(), id.clone()));
+                }
+                !is_self
+            });
+        }
+        let dropped = WaitGraph::of(tx, self)?.closing();
+        for (incoming, at) in dropped.into_iter().rev() {
+            let bead = &mut self.incoming[incoming].bead;
+            let edge = bead.edges.remove(at);
+            report.dropped_edges.push((bead.id.clone(), edge.target));
+        }
+        report.dropped_edges.sort_unstable();
+        Ok(())
+    }
+
+    fn write(
+        self,
+        tx: &Connection,
+        stamp: &Stamp,
+        report: &mut ImportReport,
+        progress: &mut impl FnMut(usize),
+    ) -> Result<()> {
+        let mut ledger = Ledger::new(tx, stamp.now);
+        let has_edges = query::has_edges(tx)?;
+        for Incoming { key, bead, before, .. } in &self.incoming {
+            if before.is_none() {
+                ledger.adopt(*key, &bead.id, Facts::of(bead));
+            }
+        }
+        for Incoming { key, bead, before, .. } in &self.incoming {
+            match before {
+                None if has_edges => ledger.resolve_incoming(*key)?,
+                None => {}
+                Some(before) => unlink_gone(&mut ledger, *key, before, bead)?,
+            }
+        }
+        for Incoming { key, bead, before, .. } in &self.incoming {
+            link_new(&mut ledger, *key, before.as_ref(), bead)?;
+        }
+        for (n_done, incoming) in self.incoming.iter().enumerate() {
+            write_one(tx, &mut ledger, incoming, stamp, report)?;
+            progress(n_done + 1);
+        }
+        ledger.flush()?;
+        Ok(())
+    }
+}
+
+/// The last line of each id, at the place of that line.
+fn last_of_each(beads: Vec<ImportBead>) -> Vec<Bead> {
+    let mut seen: FxHashSet<String> = FxHashSet::default();
+    let mut kept: Vec<Bead> = beads
+        .into_iter()
+        .rev()
+        .filter(|one| seen.insert(one.bead.id.clone()))
+        .map(|one| one.bead)
+        .collect();
+    kept.reverse();
+    kept
+}
+
+/// Takes out what a bead says twice: of edges with the same ends and type the last counts.
+fn tidy(bead: &mut Bead) {
+    let mut seen = FxHashSet::default();
+    bead.labels.retain(|label| seen.insert(label.clone()));
+    let mut seen = FxHashSet::default();
+    bead.edges.reverse();
+    bead.edges.retain(|edge| seen.insert((edge.target.clone(), edge.kind.clone())));
+    bead.edges.reverse();
+}
+
+fn unlink_gone(ledger: &mut Ledger<'_>, key: Key, before: &Bead, after: &Bead) -> Result<()> {
+    let kept: FxHashSet<_> = after.edges.iter().map(|edge| (&edge.target, &edge.kind)).collect();
+    for edge in before.edges.iter().filter(|edge| !kept.contains(&(&edge.target, &edge.kind))) {
+        ledger.unlink(key, &edge.target, &edge.kind)?;
+    }
+    Ok(())
+}
+
+fn link_new(ledger: &mut Ledger<'_>, key: Key, before: Option<&Bead>, after: &Bead) -> Result<()> {
+    let before = before.map_or(&[][..], |before| &before.edges);
+    let present: FxHashMap<_, _> =
+        before.iter().map(|edge| ((&edge.target, &edge.kind), edge)).collect();
+    for edge in
+        after.edges.iter().filter(|edge| present.get(&(&edge.target, &edge.kind)) != Some(edge))
+    {
+        ledger.link(key, edge)?;
+    }
+    Ok(())
+}
+
+fn write_one(
+    tx: &Connection,
+    ledger: &mut Ledger<'_>,
+    incoming: &Incoming,
+    stamp: &Stamp,
+    report: &mut ImportReport,
+) -> Result<()> {
+    let Incoming { key, bead, before, kept } = incoming;
+    let event = match before {
+        None => {
+            rows::insert(tx, *key, bead, ledger.node(*key)?)?;
+            report.created += 1;
+            EventType::BeadCreated
+        }
+        Some(before) if is_same(before, bead) => {
+            report.unchanged += usize::from(!kept);
+            return Ok(());
+        }
+        Some(_) => {
+            ledger.rewrite(*key, bead)?;
+            rows::delete_labels_and_comments(tx, *key)?;
+            rows::write_labels(tx, *key, &bead.labels)?;
+            rows::write_comments(tx, *key, &bead.comments)?;
+            report.updated += 1;
+            EventType::BeadUpdated
+        }
+    };
+    events::append(
+        tx,
+        stamp,
+        event,
+        Some(&bead.id),
+        &json!({ "title": bead.title, "imported": true }),
+    )
+}
+
+/// Whether a bead of the file says just what is there, its edges in any order.
+fn is_same(before: &Bead, after: &Bead) -> bool {
+    let sorted = |bead: &Bead| {
+        let mut bead = bead.clone();
+        bead.edges.sort_by(|a, b| (&a.target, a.kind.as_str()).cmp(&(&b.target, b.kind.as_str())));
+        bead
+    };
+    sorted(before) == sorted(after)
+}
+
+/// The waiting graph of the file's beads and of all that they wait for outside it.
+struct WaitGraph {
+    spots: FxHashMap<Spot<String>, u32>,
+    arcs: Vec<BatchArc>,
+    /// Which edge of which incoming bead an owner number stands for.
+    owners: Vec<(usize, usize)>,
+}
+
+impl WaitGraph {
+    fn of(tx: &Connection, intake: &Intake) -> Result<WaitGraph> {
+        let mut graph =
+            WaitGraph { spots: FxHashMap::default(), arcs: Vec::new(), owners: Vec::new() };
+        for (at, Incoming { bead, .. }) in intake.incoming.iter().enumerate() {
+            for (edge_at, edge) in
+                bead.edges.iter().enumerate().filter(|(_, edge)| edge.kind.touches_readiness())
+            {
+                let owner = graph.owners.len() as u32;
+                graph.owners.push((at, edge_at));
+                for (from, to) in cycle::arcs(&bead.id, &edge.target, &edge.kind) {
+                    graph.push(from, to, Some(owner));
+                }
+            }
+        }
+        if query::has_edges(tx)? {
+            graph.add_outside(tx, &intake.by_id)?;
+        }
+        Ok(graph)
+    }
+
+    fn push(&mut self, from: Spot<String>, to: Spot<String>, owner: Option<u32>) {
+        let from = self.spot(from);
+        let to = self.spot(to);
+        self.arcs.push(BatchArc { from, to, owner });
+    }
+
+    fn spot(&mut self, spot: Spot<String>) -> u32 {
+        let next = self.spots.len() as u32;
+        *self.spots.entry(spot).or_insert(next)
+    }
+
+    /// Follows stored edges from every place the file reaches; edges of the file's own beads are replaced by it.
+    fn add_outside(&mut self, tx: &Connection, in_file: &FxHashMap<String, usize>) -> Result<()> {
+        let mut open: Vec<Spot<String>> = self.spots.keys().cloned().collect();
+        while let Some(spot) = open.pop() {
+            if matches!(&spot, Spot::Bead(id) if in_file.contains_key(id)) {
+                continue;
+            }
+            for next in links::next_spots(tx, &spot)? {
+                // A child of the file's is linked, or no longer, by the file itself.
+                if matches!(&spot, Spot::ChildrenOf(_)) && in_file.contains_key(next.bead()) {
+                    continue;
+                }
+                if !self.spots.contains_key(&next) {
+                    open.push(next.clone());
+                }
+                self.push(spot.clone(), next, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn closing(&self) -> Vec<(usize, usize)> {
+        let owners = cycle::closing_edges(self.spots.len(), &self.arcs);
+        let mut edges: Vec<(usize, usize)> =
+            owners.into_iter().map(|owner| self.owners[owner as usize]).collect();
+        edges.sort_unstable();
+        edges
+    }
+}

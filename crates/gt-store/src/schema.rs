@@ -1,0 +1,47 @@
+//! The store's schema: numbered migrations, each applied once, the number kept in the file itself.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::{Result, StoreError};
+
+/// Marks the file as ours, so that a stranger's database is never migrated.
+const APPLICATION_ID: i64 = 0x4761_7331; // "Gas1"
+
+const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_beads.sql")];
+
+/// Brings the store to the newest schema; a newer one than ours is left alone.
+pub(crate) fn migrate(conn: &mut Connection, path: &Path) -> Result<()> {
+    let known = MIGRATIONS.len() as i64;
+    if version(conn)? == known && application_id(conn)? == APPLICATION_ID {
+        return Ok(());
+    }
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&tx)?; // again, under the lock: another process may have been first
+    if application_id(&tx)? != APPLICATION_ID && !is_empty(&tx)? {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    }
+    if found > known {
+        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known });
+    }
+    for migration in &MIGRATIONS[found as usize..] {
+        tx.execute_batch(migration)?;
+    }
+    tx.pragma_update(None, "user_version", known)?;
+    tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    tx.commit()?;
+    Ok(())
+}
+
+pub(crate) fn version(conn: &Connection) -> Result<i64> {
+    Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+fn application_id(conn: &Connection) -> Result<i64> {
+    Ok(conn.pragma_query_value(None, "application_id", |row| row.get(0))?)
+}
+
+fn is_empty(conn: &Connection) -> Result<bool> {
+    Ok(conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
+}

@@ -1,0 +1,112 @@
+//! The open store: connection, transactions, and who did something when.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::error::{Result, StoreError};
+use crate::{ledger, schema};
+
+/// How long a writer waits for another one before it gives up.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// When and by whom a change is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    pub now: Timestamp,
+    pub actor: String,
+}
+
+impl Stamp {
+    pub fn new(now: Timestamp, actor: impl Into<String>) -> Stamp {
+        Stamp { now: gt_core::time::truncate(now), actor: actor.into() }
+    }
+}
+
+/// A town's memory.
+#[derive(Debug)]
+pub struct Store {
+    conn: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Makes the store if there is none, and opens it.
+    pub fn create(path: &Path) -> std::result::Result<Store, StoreError> {
+        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+    }
+
+    /// Opens a store that must be there.
+    pub fn open(path: &Path) -> std::result::Result<Store, StoreError> {
+        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// A store that lives as long as the value.
+    pub fn in_memory() -> std::result::Result<Store, StoreError> {
+        Store::set_up(Connection::open_in_memory()?, Path::new(":memory:"))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn schema_version(&self) -> std::result::Result<i64, StoreError> {
+        schema::version(&self.conn).map_err(|error| error.located(&self.path))
+    }
+
+    fn open_with(path: &Path, flags: OpenFlags) -> std::result::Result<Store, StoreError> {
+        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .map_err(StoreError::from)
+            .and_then(|conn| Store::set_up(conn, path))
+            .map_err(|error| error.located(path))
+    }
+
+    fn set_up(mut conn: Connection, path: &Path) -> Result<Store> {
+        conn.busy_timeout(BUSY_TIMEOUT)?;
+        conn.set_prepared_statement_cache_capacity(64);
+        // An acknowledged write survives a power cut; the larger cache is only a limit, for imports.
+        conn.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;",
+        )?;
+        schema::migrate(&mut conn, path)?;
+        Ok(Store { conn, path: path.to_owned() })
+    }
+
+    /// One writing transaction. It takes the write lock at once, so what it reads cannot change under it.
+    pub(crate) fn write<T>(
+        &mut self,
+        stamp: &Stamp,
+        work: impl FnOnce(&Connection) -> Result<T>,
+    ) -> std::result::Result<T, StoreError> {
+        let Store { conn, path } = self;
+        write_in(conn, stamp, work).map_err(|error| error.located(path))
+    }
+
+    /// One reading transaction: every query in it sees the same state.
+    pub(crate) fn read<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> Result<T>,
+    ) -> std::result::Result<T, StoreError> {
+        let Store { conn, path } = self;
+        read_in(conn, work).map_err(|error| error.located(path))
+    }
+}
+
+fn write_in<T>(
+    conn: &mut Connection,
+    stamp: &Stamp,
+    work: impl FnOnce(&Connection) -> Result<T>,
+) -> Result<T> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    ledger::wake_due(&tx, stamp.now)?;
+    let value = work(&tx)?;
+    tx.commit()?;
+    Ok(value)
+}
+
+fn read_in<T>(conn: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Deferred)?;
+    work(&tx)
+}
