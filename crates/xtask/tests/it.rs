@@ -1,0 +1,5 @@
+//! The one integration binary of this crate; each module below is a file of its own.
+
+#[cfg(unix)]
+mod test_command;
+mod tidy;

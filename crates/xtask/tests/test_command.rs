@@ -1,0 +1,202 @@
+//! Transcripts of the real `xtask` binary on a PATH that holds only stand-ins.
+//!
+//! Owns: what `cargo xtask test` starts, in which order, and how it ends. Does not install
+//! anything and runs no other test: `apt-get`, `sudo`, `id` and `cargo` are fake-program.sh.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A machine with a few programs, as root with a working `apt-get` unless told otherwise.
+struct Machine {
+    folder: PathBuf,
+    settings: Vec<(&'static str, &'static str)>,
+}
+
+impl Machine {
+    fn with(name: &str, programs: &[&str]) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).expect("an earlier run's folder is ours to remove");
+        }
+        fs::create_dir_all(folder.join("bin")).expect("cargo's folder for tests is writable");
+        let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-program.sh");
+        for program in programs.iter().chain(&["cargo", "id"]) {
+            symlink(&fake, folder.join("bin").join(program)).expect("the folder is fresh");
+        }
+        let settings = vec![
+            ("FAKE_UID", "0"),
+            ("FAKE_SUDO", "asks"),
+            ("FAKE_APT", "works"),
+            ("FAKE_NEXTEST", "absent"),
+            ("FAKE_STATUS", "0"),
+        ];
+        Self { folder, settings }
+    }
+
+    fn but(mut self, setting: &'static str, value: &'static str) -> Self {
+        self.settings.push((setting, value));
+        self
+    }
+
+    fn xtask(&self, args: &[&str]) -> Ended {
+        let bin = self.folder.join("bin");
+        let log = self.folder.join("log");
+        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .args(args)
+            .env_clear()
+            .env("PATH", &bin)
+            .env("CARGO", bin.join("cargo"))
+            .env("FAKE_LOG", &log)
+            .envs(self.settings.iter().copied())
+            .output()
+            .expect("the binary was built for this test");
+        Ended { output, started: fs::read_to_string(log).unwrap_or_default() }
+    }
+}
+
+struct Ended {
+    output: Output,
+    started: String,
+}
+
+impl Ended {
+    fn started(&self, expected: &[&str]) -> &Self {
+        let started: Vec<&str> = self.started.lines().collect();
+        assert_eq!(started, expected, "programs started; stderr was:\n{}", self.stderr());
+        self
+    }
+
+    fn status(&self, expected: i32) -> &Self {
+        assert_eq!(self.output.status.code(), Some(expected), "stderr was:\n{}", self.stderr());
+        self
+    }
+
+    fn says(&self, sentence: &str) -> &Self {
+        let stderr = self.stderr();
+        assert!(stderr.lines().any(|line| line == sentence), "not said in:\n{stderr}");
+        self
+    }
+
+    fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+}
+
+#[test]
+fn with_all_tools_present_only_the_runner_starts() {
+    Machine::with("all-present", &["git", "apt-get"])
+        .xtask(&["test"])
+        .started(&["cargo nextest --version", "cargo test --workspace"])
+        .status(0);
+}
+
+#[test]
+fn nextest_is_preferred_and_gets_the_extra_arguments() {
+    Machine::with("nextest", &["git"])
+        .but("FAKE_NEXTEST", "present")
+        .xtask(&["test", "--", "--no-capture", "some_test"])
+        .started(&[
+            "cargo nextest --version",
+            "cargo nextest run --workspace --no-capture some_test",
+        ])
+        .status(0);
+}
+
+#[test]
+fn the_exit_status_is_the_runners() {
+    Machine::with("status", &["git"]).but("FAKE_STATUS", "101").xtask(&["test"]).status(101);
+}
+
+#[test]
+fn root_gets_git_installed_even_though_one_package_source_is_broken() {
+    Machine::with("root-installs", &["apt-get"])
+        .xtask(&["test"])
+        .started(&[
+            "id -u",
+            "apt-get update",
+            "apt-get install --yes --no-install-recommends git",
+            "cargo nextest --version",
+            "cargo test --workspace",
+        ])
+        .status(0);
+}
+
+#[test]
+fn free_sudo_gets_git_installed() {
+    Machine::with("sudo-installs", &["apt-get", "sudo"])
+        .but("FAKE_UID", "1000")
+        .but("FAKE_SUDO", "free")
+        .xtask(&["test"])
+        .started(&[
+            "id -u",
+            "sudo -n true",
+            "sudo -n apt-get update",
+            "apt-get update",
+            "sudo -n apt-get install --yes --no-install-recommends git",
+            "apt-get install --yes --no-install-recommends git",
+            "cargo nextest --version",
+            "cargo test --workspace",
+        ])
+        .status(0);
+}
+
+#[test]
+fn without_rights_one_sentence_says_what_to_install() {
+    Machine::with("no-rights", &["apt-get", "sudo"])
+        .but("FAKE_UID", "1000")
+        .xtask(&["test"])
+        .started(&["id -u", "sudo -n true"])
+        .says(
+            "error: the tests need `git`, missing here; install with \
+             `sudo apt-get update && sudo apt-get install --yes --no-install-recommends git`",
+        )
+        .status(1);
+}
+
+#[test]
+fn an_install_that_brings_nothing_ends_before_the_tests() {
+    Machine::with("install-fails", &["apt-get"])
+        .but("FAKE_APT", "broken")
+        .xtask(&["test"])
+        .started(&["id -u", "apt-get update", "apt-get install --yes --no-install-recommends git"])
+        .says(
+            "error: the tests need `git`, missing here even after \
+             `apt-get update && apt-get install --yes --no-install-recommends git`",
+        )
+        .status(1);
+}
+
+#[test]
+fn without_a_package_manager_the_program_is_named() {
+    Machine::with("no-manager", &[])
+        .xtask(&["test"])
+        .says("error: the tests need `git`, missing here; your system's package manager has it")
+        .status(1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_missing_optional_tool_is_named_and_not_installed() {
+    Machine::with("optional", &["git", "apt-get", "mount"])
+        .xtask(&["test"])
+        .started(&["cargo nextest --version", "cargo test --workspace"])
+        .says("note: `unshare` is missing, so tests that mount a file system of their own skip");
+}
+
+#[test]
+fn an_argument_for_the_runner_needs_the_two_dashes() {
+    Machine::with("no-dashes", &["git"]).xtask(&["test", "some_test"]).started(&[]).status(2);
+}
+
+#[test]
+fn help_names_every_command() {
+    let machine = Machine::with("help", &[]);
+    for args in [&[][..], &["--help"], &["test", "--help"]] {
+        let ended = machine.xtask(args);
+        ended.started(&[]).status(0);
+        let help = String::from_utf8_lossy(&ended.output.stdout).into_owned();
+        assert!(help.contains("  test [-- ARGS]"), "{args:?} printed:\n{help}");
+    }
+}
