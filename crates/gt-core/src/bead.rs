@@ -70,10 +70,7 @@ impl Bead {
     pub fn is_merged(&self) -> bool {
         self.status == Status::Closed
             && (self.body.get("merged_at").is_some_and(|raw| raw.get() != "null")
-                || self
-                    .body
-                    .text("close_reason")
-                    .is_some_and(|reason| reason.starts_with("Merged in ")))
+                || self.body.text("close_reason").is_some_and(|reason| reason.starts_with("Merged in ")))
     }
 
     /// Whether somebody keeps the bead out of the flow of work.

@@ -76,11 +76,8 @@ fn trace<N: Eq + Hash + Clone>(end: N, came_from: &FxHashMap<N, N>) -> Vec<N> {
 
 /// The beads of a ring, its first repeated at the end: `a → b → a`.
 pub fn ring<T: Clone + PartialEq>(way: &[Spot<T>]) -> Vec<T> {
-    let mut beads: Vec<T> = way
-        .iter()
-        .filter(|spot| matches!(spot, Spot::Bead(_)))
-        .map(|spot| spot.bead().clone())
-        .collect();
+    let mut beads: Vec<T> =
+        way.iter().filter(|spot| matches!(spot, Spot::Bead(_))).map(|spot| spot.bead().clone()).collect();
     if beads.len() == 1 || beads.first() != beads.last() {
         beads.extend(beads.first().cloned());
     }
@@ -100,16 +97,13 @@ pub struct BatchArc {
 /// Linear while there are no rings; inside a ring's component each edge is tried on its own.
 pub fn closing_edges(n_spots: usize, arcs: &[BatchArc]) -> Vec<u32> {
     let component = components(n_spots, arcs);
-    let mut inner: Vec<&BatchArc> = arcs
-        .iter()
-        .filter(|arc| component[arc.from as usize] == component[arc.to as usize])
-        .collect();
+    let mut inner: Vec<&BatchArc> =
+        arcs.iter().filter(|arc| component[arc.from as usize] == component[arc.to as usize]).collect();
     inner.sort_by_key(|arc| arc.owner);
     let mut accepted: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let mut dropped = Vec::new();
     for group in inner.chunk_by(|a, b| a.owner == b.owner && a.owner.is_some()) {
-        let closes =
-            group.iter().any(|arc| arc.owner.is_some() && reaches(&accepted, arc.to, arc.from));
+        let closes = group.iter().any(|arc| arc.owner.is_some() && reaches(&accepted, arc.to, arc.from));
         if closes {
             dropped.extend(group[0].owner);
         } else {
@@ -120,8 +114,7 @@ pub fn closing_edges(n_spots: usize, arcs: &[BatchArc]) -> Vec<u32> {
 }
 
 fn reaches(accepted: &FxHashMap<u32, Vec<u32>>, from: u32, to: u32) -> bool {
-    let next =
-        |at: &u32| Ok::<_, std::convert::Infallible>(accepted.get(at).cloned().unwrap_or_default());
+    let next = |at: &u32| Ok::<_, std::convert::Infallible>(accepted.get(at).cloned().unwrap_or_default());
     matches!(path(&from, &to, next), Ok(Some(_)))
 }
 

@@ -19,13 +19,8 @@ pub enum EdgeType {
 }
 
 /// Every type that readiness looks at, as stored.
-pub const READINESS_TYPES: [EdgeType; 5] = [
-    EdgeType::Blocks,
-    EdgeType::ConditionalBlocks,
-    EdgeType::WaitsFor,
-    EdgeType::MergeBlocks,
-    EdgeType::ParentChild,
-];
+pub const READINESS_TYPES: [EdgeType; 5] =
+    [EdgeType::Blocks, EdgeType::ConditionalBlocks, EdgeType::WaitsFor, EdgeType::MergeBlocks, EdgeType::ParentChild];
 
 /// Types without influence on readiness that beads documents.
 pub const KNOWN_OTHERS: [&str; 15] = [

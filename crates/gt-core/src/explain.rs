@@ -70,13 +70,9 @@ pub fn explain(case: &Case<'_>) -> Explanation {
         reasons.extend(place(case));
     }
     if reasons.is_empty() {
-        reasons.push(reason(
-            "ready",
-            "it is ready; nothing holds it back, and nobody has taken it yet".to_owned(),
-        ));
+        reasons.push(reason("ready", "it is ready; nothing holds it back, and nobody has taken it yet".to_owned()));
     }
-    let state =
-        if standing == Standing::Held { case.bead.status.as_str() } else { standing.as_str() };
+    let state = if standing == Standing::Held { case.bead.status.as_str() } else { standing.as_str() };
     Explanation { bead: case.bead.id.clone(), state: state.to_owned(), reasons }
 }
 
@@ -85,50 +81,31 @@ fn reason(code: &'static str, message: String) -> Reason {
 }
 
 fn done(bead: &Bead) -> Reason {
-    let said = |field: &str| {
-        bead.body.text(field).map(|text| format!(": {}", text::one_line(&text))).unwrap_or_default()
-    };
+    let said =
+        |field: &str| bead.body.text(field).map(|text| format!(": {}", text::one_line(&text))).unwrap_or_default();
     let when = bead.closed_at.map(|at| format!(" at {}", time::format(at))).unwrap_or_default();
     match bead.status {
-        Status::Pinned => {
-            reason("pinned", "it is pinned: kept for reference, not worked on".to_owned())
-        }
+        Status::Pinned => reason("pinned", "it is pinned: kept for reference, not worked on".to_owned()),
         Status::Tombstone => reason("deleted", format!("it was deleted{}", said("delete_reason"))),
         _ => reason("closed", format!("it was closed{when}{}", said("close_reason"))),
     }
 }
 
 fn held(bead: &Bead) -> Reason {
-    let by = bead
-        .assignee
-        .as_deref()
-        .map(|who| format!(" by {}", text::one_line(who)))
-        .unwrap_or_default();
+    let by = bead.assignee.as_deref().map(|who| format!(" by {}", text::one_line(who))).unwrap_or_default();
     match &bead.status {
         Status::Hooked => reason("hooked", format!("it is on a hook already{by}")),
         Status::InProgress => reason("in-progress", format!("it is being worked on{by}")),
-        Status::Blocked => {
-            reason("status-blocked", "somebody set its status to blocked by hand".to_owned())
-        }
-        Status::Deferred => {
-            reason("status-deferred", "somebody set its status to deferred by hand".to_owned())
-        }
+        Status::Blocked => reason("status-blocked", "somebody set its status to blocked by hand".to_owned()),
+        Status::Deferred => reason("status-deferred", "somebody set its status to deferred by hand".to_owned()),
         Status::Open if bead.is_pinned() => {
             reason("pinned", "it is pinned, and pinned beads are not worked on".to_owned())
         }
-        Status::Open if bead.is_wisp() => {
-            reason("ephemeral", "it is a short-lived record, not work".to_owned())
-        }
-        Status::Open => reason(
-            "bookkeeping",
-            format!("its type {} keeps the books and is not work", bead.type_word()),
-        ),
+        Status::Open if bead.is_wisp() => reason("ephemeral", "it is a short-lived record, not work".to_owned()),
+        Status::Open => reason("bookkeeping", format!("its type {} keeps the books and is not work", bead.type_word())),
         other => reason(
             "status",
-            format!(
-                "its status is {}, and only open beads are worked on",
-                text::one_line(other.as_str())
-            ),
+            format!("its status is {}, and only open beads are worked on", text::one_line(other.as_str())),
         ),
     }
 }
@@ -148,32 +125,23 @@ fn blocked(blocker: &Blocker) -> Reason {
     let status = text::one_line(blocker.status.as_str());
     match &blocker.why {
         BlockedBy::Open => reason("blocked", format!("it waits for {who}, which is {status}")),
-        BlockedBy::Unmerged => reason(
-            "unmerged",
-            format!("it waits for the merge of {who}, which is {status} but not merged"),
-        ),
+        BlockedBy::Unmerged => {
+            reason("unmerged", format!("it waits for the merge of {who}, which is {status} but not merged"))
+        }
         BlockedBy::Children { active } => {
             let noun = if *active == 1 { "child" } else { "children" };
-            reason(
-                "waits-for-children",
-                format!("it waits for {who}, which has {active} active {noun}"),
-            )
+            reason("waits-for-children", format!("it waits for {who}, which has {active} active {noun}"))
         }
-        BlockedBy::BlockedParent => {
-            reason("blocked-parent", format!("its parent {who} is blocked"))
+        BlockedBy::BlockedParent => reason("blocked-parent", format!("its parent {who} is blocked")),
+        BlockedBy::DeferredParent { until } => {
+            reason("deferred-parent", format!("its parent {who} is deferred until {}", time::format(*until)))
         }
-        BlockedBy::DeferredParent { until } => reason(
-            "deferred-parent",
-            format!("its parent {who} is deferred until {}", time::format(*until)),
-        ),
     }
 }
 
 /// What about its place keeps it from being dispatched, whatever its standing.
 fn place(case: &Case<'_>) -> Option<Reason> {
-    if !status::is_slingable(case.bead.issue_type.as_deref())
-        && case.node.standing() != Standing::Held
-    {
+    if !status::is_slingable(case.bead.issue_type.as_deref()) && case.node.standing() != Standing::Held {
         let word = text::one_line(case.bead.type_word());
         return Some(reason(
             "not-slingable",
@@ -181,30 +149,23 @@ fn place(case: &Case<'_>) -> Option<Reason> {
         ));
     }
     match case.home {
-        Home::Town => Some(reason(
-            "town-bead",
-            "it is a town bead, which is never given to an agent".to_owned(),
-        )),
+        Home::Town => Some(reason("town-bead", "it is a town bead, which is never given to an agent".to_owned())),
         Home::Nowhere => Some(no_rig(case.bead)),
         Home::Rig(rig) => match rig.state {
             RigState::Active => None,
-            RigState::Parked => Some(reason(
-                "rig-parked",
-                format!("its rig {0} is parked: `gt rig unpark {0}`", rig.name),
-            )),
-            RigState::Docked => Some(reason(
-                "rig-docked",
-                format!("its rig {0} is docked: `gt rig undock {0}`", rig.name),
-            )),
+            RigState::Parked => {
+                Some(reason("rig-parked", format!("its rig {0} is parked: `gt rig unpark {0}`", rig.name)))
+            }
+            RigState::Docked => {
+                Some(reason("rig-docked", format!("its rig {0} is docked: `gt rig undock {0}`", rig.name)))
+            }
         },
     }
 }
 
 fn no_rig(bead: &Bead) -> Reason {
     match &bead.rig {
-        Some(name) => {
-            reason("no-rig", format!("it is bound to rig {name}, which is not registered"))
-        }
+        Some(name) => reason("no-rig", format!("it is bound to rig {name}, which is not registered")),
         None => reason("no-rig", format!("no registered rig has a prefix that fits {}", bead.id)),
     }
 }

@@ -46,8 +46,7 @@ fn hash_chars(n_beads: u64) -> usize {
 
 fn base36(digest: &[u8], chars: usize) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut number =
-        digest.iter().take(16).fold(0_u128, |sum, byte| (sum << 8) | u128::from(*byte));
+    let mut number = digest.iter().take(16).fold(0_u128, |sum, byte| (sum << 8) | u128::from(*byte));
     let mut text = String::with_capacity(chars);
     for _ in 0..chars {
         text.push(char::from(DIGITS[(number % 36) as usize]));
@@ -64,9 +63,7 @@ pub fn child_ids(parent: &str, first: u64) -> Option<impl Iterator<Item = String
 
 /// Whether a stranger's id can be taken: one word, of a sane length.
 pub fn is_sane(id: &str) -> bool {
-    !id.is_empty()
-        && id.chars().count() <= ID_CHARS_MAX
-        && !id.chars().any(|c| c.is_control() || c.is_whitespace())
+    !id.is_empty() && id.chars().count() <= ID_CHARS_MAX && !id.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
 /// The part of an id before its hash: up to the last dash.

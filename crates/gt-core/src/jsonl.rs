@@ -25,10 +25,7 @@ pub enum BadLine {
     NotUtf8,
     #[error("a JSON {found}, where an object is needed")]
     NotAnObject { found: &'static str },
-    #[error(
-        "`{id}` cannot be an id: it must be one word of at most {} characters",
-        id::ID_CHARS_MAX
-    )]
+    #[error("`{id}` cannot be an id: it must be one word of at most {} characters", id::ID_CHARS_MAX)]
     BadId { id: String },
     #[error("`{field}` must be {wanted}")]
     WrongType { field: &'static str, wanted: &'static str },
@@ -62,18 +59,15 @@ pub fn parse_line(line: &str) -> Result<Line, BadLine> {
     if chars > TITLE_CHARS_MAX {
         return Err(BadLine::TitleTooLong { id: bead.id, chars });
     }
-    bead.status =
-        take_word(&mut fields, "status")?.map_or(Status::Open, |word| Status::parse(&word));
+    bead.status = take_word(&mut fields, "status")?.map_or(Status::Open, |word| Status::parse(&word));
     bead.priority = take(&mut fields, "priority", "a whole number")?.unwrap_or(DEFAULT_PRIORITY);
     bead.issue_type = take_word(&mut fields, "issue_type")?;
     bead.assignee = take_word(&mut fields, "assignee")?;
     bead.labels = take(&mut fields, "labels", "a list of texts")?.unwrap_or_default();
     bead.comments = take(&mut fields, "comments", "a list of objects")?.unwrap_or_default();
-    let dependencies: Vec<Fields> =
-        take(&mut fields, "dependencies", "a list of objects")?.unwrap_or_default();
+    let dependencies: Vec<Fields> = take(&mut fields, "dependencies", "a list of objects")?.unwrap_or_default();
     let n_dependencies = dependencies.len();
-    bead.edges =
-        dependencies.into_iter().filter_map(|dependency| edge(dependency, &bead.id)).collect();
+    bead.edges = dependencies.into_iter().filter_map(|dependency| edge(dependency, &bead.id)).collect();
     bead.created_at = read_time(&mut fields, "created_at");
     bead.updated_at = read_time(&mut fields, "updated_at");
     bead.closed_at = read_time(&mut fields, "closed_at");
@@ -110,11 +104,7 @@ fn shape(raw: &RawValue) -> &'static str {
     }
 }
 
-fn typed<T: DeserializeOwned>(
-    raw: &RawValue,
-    field: &'static str,
-    wanted: &'static str,
-) -> Result<T, BadLine> {
+fn typed<T: DeserializeOwned>(raw: &RawValue, field: &'static str, wanted: &'static str) -> Result<T, BadLine> {
     serde_json::from_str(raw.get()).map_err(|_| BadLine::WrongType { field, wanted })
 }
 
@@ -152,11 +142,7 @@ fn edge(mut dependency: Fields, source: &str) -> Option<Edge> {
     }
     let kind = dependency.text("type").filter(|word| !word.is_empty());
     dependency.remove("type");
-    Some(Edge {
-        target,
-        kind: EdgeType::parse(kind.as_deref().unwrap_or("blocks")),
-        extra: dependency,
-    })
+    Some(Edge { target, kind: EdgeType::parse(kind.as_deref().unwrap_or("blocks")), extra: dependency })
 }
 
 /// Fields of the row in the order of the beads form. `true`: a time that lives in the body.
@@ -293,24 +279,16 @@ pub fn to_row(bead: &Bead, extras: &RowExtras<'_>) -> Box<RawValue> {
     object.value("labels", &bead.labels);
     object.raw("dependencies", &list(bead.edges.iter().map(|edge| edge_row(bead, edge))));
     object.raw("comments", &list(bead.comments.iter().map(|comment| comment_row(bead, comment))));
-    object.value(
-        "parent",
-        &bead.edges.iter().find(|edge| edge.kind == EdgeType::ParentChild).map(|e| &e.target),
-    );
+    object.value("parent", &bead.edges.iter().find(|edge| edge.kind == EdgeType::ParentChild).map(|e| &e.target));
     object.raw("dependency_count", &bead.edges.len().to_string());
     object.raw("dependent_count", &extras.n_dependents.to_string());
     object.raw("comment_count", &bead.comments.len().to_string());
     object.value("rig", &extras.rig);
     object.value("blocked_by", extras.blocked_by);
     let is_known = |name: &str| {
-        TIMES.contains(&name)
-            || FLAGS.contains(&name)
-            || BODY_FIELDS.iter().any(|(known, _)| *known == name)
+        TIMES.contains(&name) || FLAGS.contains(&name) || BODY_FIELDS.iter().any(|(known, _)| *known == name)
     };
-    bead.body
-        .iter()
-        .filter(|(name, _)| !is_known(name))
-        .for_each(|(name, raw)| object.raw(name, raw.get()));
+    bead.body.iter().filter(|(name, _)| !is_known(name)).for_each(|(name, raw)| object.raw(name, raw.get()));
     RawValue::from_string(object.finish()).expect("an object of valid JSON values is valid JSON")
 }
 
@@ -318,9 +296,7 @@ fn body_field(bead: &Bead, name: &str, is_time: bool) -> String {
     match bead.body.get(name) {
         None if LISTS.contains(&name) => "[]".to_owned(),
         None => "null".to_owned(),
-        Some(_) if is_time => {
-            bead.body.text(name).map_or("null".to_owned(), |text| json_text(&time::to_utc(&text)))
-        }
+        Some(_) if is_time => bead.body.text(name).map_or("null".to_owned(), |text| json_text(&time::to_utc(&text))),
         Some(raw) => raw.get().to_owned(),
     }
 }
@@ -333,32 +309,30 @@ fn edge_row(bead: &Bead, edge: &Edge) -> String {
     object.value("created_at", &edge.extra.text("created_at").map(|text| time::to_utc(&text)));
     object.value("created_by", &edge.extra.text("created_by"));
     let shown = ["issue_id", "depends_on_id", "created_at", "created_by"];
-    edge.extra
-        .iter()
-        .filter(|(name, _)| !shown.contains(name))
-        .for_each(|(name, raw)| object.raw(name, raw.get()));
+    edge.extra.iter().filter(|(name, _)| !shown.contains(name)).for_each(|(name, raw)| object.raw(name, raw.get()));
     object.finish()
+}
+
+/// A bead's comments as `--json` shows them.
+pub fn comment_rows(bead: &Bead) -> Vec<Box<RawValue>> {
+    let raw = |json| RawValue::from_string(json).expect("an object of valid JSON values is valid JSON");
+    bead.comments.iter().map(|comment| raw(comment_row(bead, comment))).collect()
 }
 
 fn comment_row(bead: &Bead, comment: &Fields) -> String {
     let mut object = Object::default();
     let known = ["id", "issue_id", "author", "text", "created_at"];
     let raw = |name: &str| comment.get(name).map_or("null", RawValue::get);
-    let id = comment.get("id").map_or("null".to_owned(), |raw| {
-        match serde_json::from_str::<String>(raw.get()) {
-            Ok(_) => raw.get().to_owned(),
-            Err(_) => json_text(raw.get()),
-        }
+    let id = comment.get("id").map_or("null".to_owned(), |raw| match serde_json::from_str::<String>(raw.get()) {
+        Ok(_) => raw.get().to_owned(),
+        Err(_) => json_text(raw.get()),
     });
     object.raw("id", &id);
     object.text("issue_id", &bead.id);
     object.raw("author", raw("author"));
     object.raw("text", raw("text"));
     object.value("created_at", &comment.text("created_at").map(|text| time::to_utc(&text)));
-    comment
-        .iter()
-        .filter(|(name, _)| !known.contains(name))
-        .for_each(|(name, raw)| object.raw(name, raw.get()));
+    comment.iter().filter(|(name, _)| !known.contains(name)).for_each(|(name, raw)| object.raw(name, raw.get()));
     object.finish()
 }
 

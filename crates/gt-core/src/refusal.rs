@@ -42,29 +42,18 @@ impl Refusal {
                 let on = ring.get(1).map_or("", String::as_str);
                 Some(format!("see what {on} waits for with `gt bead dep tree {on}`"))
             }
-            Refusal::NoSuchEdge { source_id, .. } => {
-                Some(format!("see its dependencies with `gt show {source_id}`"))
-            }
+            Refusal::NoSuchEdge { source_id, .. } => Some(format!("see its dependencies with `gt show {source_id}`")),
             Refusal::Claimed { id, .. } | Refusal::NotReady { id, .. } => {
                 Some(format!("see why with `gt explain {id}`"))
             }
             Refusal::Deleted { id } => Some(format!("bring it back with `gt bead reopen {id}`")),
-            Refusal::RigExists { name } => {
-                Some(format!("see it with `gt rig show {name}`, or choose another name"))
-            }
+            Refusal::RigExists { name } => Some(format!("see it with `gt rig show {name}`, or choose another name")),
             Refusal::RigInUse { name, .. } => Some(format!(
                 "close them first, or take it out with `gt rig remove {name} --force`: they stay, without a rig"
             )),
-            Refusal::RigDocked { name } => {
-                Some(format!("bring it back with `gt rig undock {name}`"))
-            }
-            Refusal::Rig(BadRig::PrefixTaken { .. }) => {
-                Some("choose another with `--prefix`".to_owned())
-            }
-            Refusal::Text(_)
-            | Refusal::Rig(_)
-            | Refusal::SelfEdge { .. }
-            | Refusal::NoFreeId { .. } => None,
+            Refusal::RigDocked { name } => Some(format!("bring it back with `gt rig undock {name}`")),
+            Refusal::Rig(BadRig::PrefixTaken { .. }) => Some("choose another with `--prefix`".to_owned()),
+            Refusal::Text(_) | Refusal::Rig(_) | Refusal::SelfEdge { .. } | Refusal::NoFreeId { .. } => None,
         }
     }
 }

@@ -27,9 +27,7 @@ impl RigState {
     }
 
     pub fn parse(word: &str) -> Option<RigState> {
-        [RigState::Active, RigState::Parked, RigState::Docked]
-            .into_iter()
-            .find(|state| state.as_str() == word)
+        [RigState::Active, RigState::Parked, RigState::Docked].into_iter().find(|state| state.as_str() == word)
     }
 }
 
@@ -83,9 +81,7 @@ pub fn check_prefix(prefix: &str, rigs: &[Rig]) -> Result<(), BadRig> {
     let fits = starts_with_letter(prefix)
         && prefix.len() <= PREFIX_CHARS_MAX
         && !prefix.ends_with('-')
-        && prefix
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_'));
+        && prefix.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_'));
     if !fits {
         return Err(BadRig::Prefix { prefix: crate::text::one_line(prefix) });
     }
@@ -110,22 +106,16 @@ pub fn derive_prefix(name: &str) -> String {
     let parts: Vec<&str> = lower.split(['-', '_']).filter(|part| !part.is_empty()).collect();
     match parts.as_slice() {
         [only] => only.chars().take(if only.len() <= 4 { 4 } else { 2 }).collect(),
-        parts => {
-            parts.iter().filter_map(|part| part.chars().next()).take(PREFIX_CHARS_MAX).collect()
-        }
+        parts => parts.iter().filter_map(|part| part.chars().next()).take(PREFIX_CHARS_MAX).collect(),
     }
 }
 
 /// The first free prefix near a wanted one, for a hint.
 pub fn free_prefix(name: &str, rigs: &[Rig]) -> String {
-    let letters: String =
-        name.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
+    let letters: String = name.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
     let longer = (2..=letters.len().min(PREFIX_CHARS_MAX)).map(|n| letters[..n].to_owned());
     let numbered = (2..).map(|n| format!("{}{n}", derive_prefix(name)));
-    longer
-        .chain(numbered)
-        .find(|prefix| check_prefix(prefix, rigs).is_ok())
-        .expect("numbers never run out")
+    longer.chain(numbered).find(|prefix| check_prefix(prefix, rigs).is_ok()).expect("numbers never run out")
 }
 
 /// Where a bead belongs: its binding first, then the longest registered prefix of its id.
@@ -133,8 +123,7 @@ pub fn home<'a>(id: &str, binding: Option<&str>, rigs: &'a [Rig]) -> Home<'a> {
     if let Some(name) = binding {
         return rigs.iter().find(|rig| rig.name == name).map_or(Home::Nowhere, Home::Rig);
     }
-    let longest =
-        rigs.iter().filter(|rig| has_prefix(id, &rig.prefix)).max_by_key(|rig| rig.prefix.len());
+    let longest = rigs.iter().filter(|rig| has_prefix(id, &rig.prefix)).max_by_key(|rig| rig.prefix.len());
     match longest {
         Some(rig) => Home::Rig(rig),
         None if has_prefix(id, TOWN_PREFIX) => Home::Town,
@@ -144,7 +133,5 @@ pub fn home<'a>(id: &str, binding: Option<&str>, rigs: &'a [Rig]) -> Home<'a> {
 
 /// Whether `id` is `prefix-something`.
 pub fn has_prefix(id: &str, prefix: &str) -> bool {
-    id.strip_prefix(prefix)
-        .and_then(|rest| rest.strip_prefix('-'))
-        .is_some_and(|rest| !rest.is_empty())
+    id.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('-')).is_some_and(|rest| !rest.is_empty())
 }

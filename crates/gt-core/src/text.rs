@@ -46,17 +46,9 @@ fn check_line(what: &'static str, text: &str, max: usize) -> Result<(), BadText>
     refuse_control(what, text, char::is_control)
 }
 
-fn refuse_control(
-    what: &'static str,
-    text: &str,
-    is_bad: impl Fn(char) -> bool,
-) -> Result<(), BadText> {
+fn refuse_control(what: &'static str, text: &str, is_bad: impl Fn(char) -> bool) -> Result<(), BadText> {
     match text.chars().enumerate().find(|(_, c)| is_bad(*c)) {
-        Some((at, c)) => Err(BadText::Control {
-            what,
-            character: format!("U+{:04X}", u32::from(c)),
-            position: at + 1,
-        }),
+        Some((at, c)) => Err(BadText::Control { what, character: format!("U+{:04X}", u32::from(c)), position: at + 1 }),
         None => Ok(()),
     }
 }
@@ -68,10 +60,7 @@ pub fn one_line(text: &str) -> String {
 
 /// The text with its lines kept and other control characters made visible.
 pub fn many_lines(text: &str) -> String {
-    text.chars()
-        .filter(|c| *c != '\r')
-        .map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) })
-        .collect()
+    text.chars().filter(|c| *c != '\r').map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
 }
 
 fn visible(c: char) -> char {

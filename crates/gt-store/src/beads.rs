@@ -56,11 +56,7 @@ pub struct Changed {
 
 impl Store {
     /// Makes a bead and returns its id.
-    pub fn create_bead(
-        &mut self,
-        new: &NewBead,
-        stamp: &Stamp,
-    ) -> std::result::Result<String, StoreError> {
+    pub fn create_bead(&mut self, new: &NewBead, stamp: &Stamp) -> std::result::Result<String, StoreError> {
         text::check_title(&new.bead.title).map_err(Refusal::from)?;
         self.write(stamp, |tx| create(tx, new, stamp))
     }
@@ -79,12 +75,7 @@ impl Store {
     }
 
     /// Takes a ready bead for somebody: of several at once, one wins. Taking it twice is fine.
-    pub fn claim_bead(
-        &mut self,
-        id: &str,
-        assignee: &str,
-        stamp: &Stamp,
-    ) -> std::result::Result<bool, StoreError> {
+    pub fn claim_bead(&mut self, id: &str, assignee: &str, stamp: &Stamp) -> std::result::Result<bool, StoreError> {
         self.write(stamp, |tx| {
             let key = query::require(tx, id)?;
             claim(tx, key, assignee, stamp)
@@ -131,11 +122,7 @@ impl Store {
     }
 
     /// Opens closed, pinned or deleted beads again; active ones stay as they are.
-    pub fn reopen_beads(
-        &mut self,
-        ids: &[String],
-        stamp: &Stamp,
-    ) -> std::result::Result<Changed, StoreError> {
+    pub fn reopen_beads(&mut self, ids: &[String], stamp: &Stamp) -> std::result::Result<Changed, StoreError> {
         self.move_all(ids, stamp, EventType::BeadReopened, |bead| {
             if bead.status.is_active() {
                 return Ok(false);
@@ -187,19 +174,12 @@ impl Store {
     }
 
     /// Adds a comment and returns its id.
-    pub fn comment(
-        &mut self,
-        id: &str,
-        words: &str,
-        stamp: &Stamp,
-    ) -> std::result::Result<String, StoreError> {
+    pub fn comment(&mut self, id: &str, words: &str, stamp: &Stamp) -> std::result::Result<String, StoreError> {
         text::check_body("comment", words).map_err(Refusal::from)?;
         self.write(stamp, |tx| {
             let key = query::require(tx, id)?;
             let n_before: i64 =
-                tx.query_row("SELECT count(*) FROM comment WHERE bead = ?1", [key], |row| {
-                    row.get(0)
-                })?;
+                tx.query_row("SELECT count(*) FROM comment WHERE bead = ?1", [key], |row| row.get(0))?;
             let comment_id = format!("{id}-c{}", n_before + 1);
             let mut comment = Fields::default();
             comment.put("id", &comment_id);
@@ -209,13 +189,7 @@ impl Store {
             comment.put("created_at", &time::format(stamp.now));
             rows::write_comments(tx, key, &[comment])?;
             touch(tx, key, stamp)?;
-            events::append(
-                tx,
-                stamp,
-                EventType::BeadCommented,
-                Some(id),
-                &json!({ "comment": comment_id }),
-            )?;
+            events::append(tx, stamp, EventType::BeadCommented, Some(id), &json!({ "comment": comment_id }))?;
             Ok(comment_id)
         })
     }
@@ -279,9 +253,7 @@ fn create(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
 }
 
 pub(crate) fn next_key(tx: &Connection) -> Result<Key> {
-    Ok(tx
-        .prepare_cached("SELECT coalesce(max(key), 0) + 1 FROM bead")?
-        .query_row([], |row| row.get(0))?)
+    Ok(tx.prepare_cached("SELECT coalesce(max(key), 0) + 1 FROM bead")?.query_row([], |row| row.get(0))?)
 }
 
 fn free_id(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
@@ -302,8 +274,7 @@ fn free_id(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
     };
     // Keys are dense enough to stand for the number of beads, and reading the last one costs nothing.
     let n_beads = next_key(tx)? as u64;
-    first_free(tx, &mut seed.proposals(n_beads))?
-        .ok_or_else(|| Refusal::NoFreeId { prefix: new.prefix.clone() }.into())
+    first_free(tx, &mut seed.proposals(n_beads))?.ok_or_else(|| Refusal::NoFreeId { prefix: new.prefix.clone() }.into())
 }
 
 fn first_free(tx: &Connection, ids: &mut dyn Iterator<Item = String>) -> Result<Option<String>> {
@@ -381,17 +352,12 @@ fn differences(before: &Bead, after: &Bead) -> Map<String, Value> {
     note("priority", before.priority != after.priority, json!(after.priority));
     note("issue_type", before.issue_type != after.issue_type, json!(after.issue_type));
     note("assignee", before.assignee != after.assignee, json!(after.assignee));
-    note(
-        "defer_until",
-        before.defer_until != after.defer_until,
-        json!(after.defer_until.map(time::format)),
-    );
+    note("defer_until", before.defer_until != after.defer_until, json!(after.defer_until.map(time::format)));
     note("rig", before.rig != after.rig, json!(after.rig));
     let names = before.body.iter().chain(after.body.iter()).map(|(name, _)| name);
     for name in names.collect::<std::collections::BTreeSet<_>>() {
         let raw = |bead: &Bead| bead.body.get(name).map(|raw| raw.get().to_owned());
-        let value =
-            raw(after).and_then(|raw| serde_json::from_str(&raw).ok()).unwrap_or(Value::Null);
+        let value = raw(after).and_then(|raw| serde_json::from_str(&raw).ok()).unwrap_or(Value::Null);
         note(name, raw(before) != raw(after), value);
     }
     changed
@@ -434,8 +400,7 @@ fn claim(tx: &Connection, key: Key, assignee: &str, stamp: &Stamp) -> Result<boo
     let mut ledger = Ledger::new(tx, stamp.now);
     let standing = ledger.node(key)?.standing_at(stamp.now);
     if standing != Standing::Ready {
-        let word =
-            if standing == Standing::Held { bead.status.as_str() } else { standing.as_str() };
+        let word = if standing == Standing::Held { bead.status.as_str() } else { standing.as_str() };
         return Err(Refusal::NotReady { standing: word.to_owned(), id: bead.id }.into());
     }
     bead.assignee = Some(assignee.to_owned());
@@ -443,52 +408,23 @@ fn claim(tx: &Connection, key: Key, assignee: &str, stamp: &Stamp) -> Result<boo
     bead.updated_at = Some(stamp.now);
     ledger.rewrite(key, &bead)?;
     ledger.flush()?;
-    events::append(
-        tx,
-        stamp,
-        EventType::BeadClaimed,
-        Some(&bead.id),
-        &json!({ "assignee": assignee }),
-    )?;
+    events::append(tx, stamp, EventType::BeadClaimed, Some(&bead.id), &json!({ "assignee": assignee }))?;
     Ok(true)
 }
 
-fn relabel(
-    tx: &Connection,
-    key: Key,
-    id: &str,
-    add: &[String],
-    remove: &[String],
-    stamp: &Stamp,
-) -> Result<bool> {
+fn relabel(tx: &Connection, key: Key, id: &str, add: &[String], remove: &[String], stamp: &Stamp) -> Result<bool> {
     let mut n_changed = 0;
     for label in add {
-        let added = tx.execute(
-            "INSERT OR IGNORE INTO label (bead, label) VALUES (?1, ?2)",
-            params![key, label],
-        )?;
+        let added = tx.execute("INSERT OR IGNORE INTO label (bead, label) VALUES (?1, ?2)", params![key, label])?;
         if added > 0 {
-            events::append(
-                tx,
-                stamp,
-                EventType::BeadLabelled,
-                Some(id),
-                &json!({ "label": label }),
-            )?;
+            events::append(tx, stamp, EventType::BeadLabelled, Some(id), &json!({ "label": label }))?;
         }
         n_changed += added;
     }
     for label in remove {
-        let removed =
-            tx.execute("DELETE FROM label WHERE bead = ?1 AND label = ?2", params![key, label])?;
+        let removed = tx.execute("DELETE FROM label WHERE bead = ?1 AND label = ?2", params![key, label])?;
         if removed > 0 {
-            events::append(
-                tx,
-                stamp,
-                EventType::BeadUnlabelled,
-                Some(id),
-                &json!({ "label": label }),
-            )?;
+            events::append(tx, stamp, EventType::BeadUnlabelled, Some(id), &json!({ "label": label }))?;
         }
         n_changed += removed;
     }

@@ -52,13 +52,7 @@ impl Store {
                 rows::update_counts(tx, *key, node)?;
             }
             if !wrong.is_empty() {
-                events::append(
-                    tx,
-                    stamp,
-                    EventType::ReadinessRepaired,
-                    None,
-                    &json!({ "beads": wrong.len() }),
-                )?;
+                events::append(tx, stamp, EventType::ReadinessRepaired, None, &json!({ "beads": wrong.len() }))?;
             }
             Ok(wrong.len())
         })
@@ -67,8 +61,7 @@ impl Store {
 
 fn damage(tx: &Connection) -> Result<Vec<String>> {
     let mut query = tx.prepare("PRAGMA integrity_check(20)")?;
-    let mut lines: Vec<String> =
-        query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut lines: Vec<String> = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     lines.retain(|line| line != "ok");
     Ok(lines)
 }
@@ -83,10 +76,8 @@ struct Town {
 }
 
 fn read_town(tx: &Connection) -> Result<Town> {
-    let (mut keys, mut ids, mut stored, mut standings) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut query =
-        tx.prepare(&format!("SELECT {NODE_COLUMNS}, key, standing FROM bead ORDER BY key"))?;
+    let (mut keys, mut ids, mut stored, mut standings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut query = tx.prepare(&format!("SELECT {NODE_COLUMNS}, key, standing FROM bead ORDER BY key"))?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let (id, node) = rows::node_from_row(row)?;
@@ -95,20 +86,14 @@ fn read_town(tx: &Connection) -> Result<Town> {
         ids.push(id);
         stored.push(node);
     }
-    let by_key: FxHashMap<Key, usize> =
-        keys.iter().enumerate().map(|(at, key)| (*key, at)).collect();
-    let by_id: FxHashMap<&str, usize> =
-        ids.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();
+    let by_key: FxHashMap<Key, usize> = keys.iter().enumerate().map(|(at, key)| (*key, at)).collect();
+    let by_id: FxHashMap<&str, usize> = ids.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();
     let arcs = read_arcs(tx, &by_key, &by_id)?;
     drop(by_id);
     Ok(Town { keys, ids, stored, standings, arcs })
 }
 
-fn read_arcs(
-    tx: &Connection,
-    by_key: &FxHashMap<Key, usize>,
-    by_id: &FxHashMap<&str, usize>,
-) -> Result<Vec<Arc>> {
+fn read_arcs(tx: &Connection, by_key: &FxHashMap<Key, usize>, by_id: &FxHashMap<&str, usize>) -> Result<Vec<Arc>> {
     let mut arcs = Vec::new();
     let mut query = tx.prepare("SELECT source, target, type, extra FROM edge")?;
     let mut rows = query.query([])?;
@@ -141,11 +126,7 @@ impl Town {
                 && column == rows::standing_column(stored.standing());
             if !agrees {
                 let stored = format!("{} as {}", describe(stored), column.unwrap_or("done"));
-                let found = Disagreement {
-                    id: self.ids[at].clone(),
-                    stored,
-                    computed: describe(&computed),
-                };
+                let found = Disagreement { id: self.ids[at].clone(), stored, computed: describe(&computed) };
                 wrong.push((self.keys[at], computed, found));
             }
         }

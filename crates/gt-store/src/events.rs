@@ -10,43 +10,20 @@ use crate::rows::{micros, timestamp};
 use crate::store::{Stamp, Store};
 
 /// Writes one event.
-pub(crate) fn append(
-    tx: &Connection,
-    stamp: &Stamp,
-    kind: EventType,
-    bead: Option<&str>,
-    data: &Value,
-) -> Result<()> {
-    tx.prepare_cached(
-        "INSERT INTO event (ts, type, actor, bead, data) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute(params![
-        micros(stamp.now),
-        kind.as_str(),
-        stamp.actor,
-        bead,
-        data.to_string()
-    ])?;
+pub(crate) fn append(tx: &Connection, stamp: &Stamp, kind: EventType, bead: Option<&str>, data: &Value) -> Result<()> {
+    tx.prepare_cached("INSERT INTO event (ts, type, actor, bead, data) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![micros(stamp.now), kind.as_str(), stamp.actor, bead, data.to_string()])?;
     Ok(())
 }
 
 impl Store {
     /// Records something that happened outside the beads.
-    pub fn record(
-        &mut self,
-        kind: EventType,
-        data: &Value,
-        stamp: &Stamp,
-    ) -> std::result::Result<(), StoreError> {
+    pub fn record(&mut self, kind: EventType, data: &Value, stamp: &Stamp) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| append(tx, stamp, kind, None, data))
     }
 
     /// Events after `since`, oldest first, at most `limit`.
-    pub fn events(
-        &mut self,
-        since: i64,
-        limit: usize,
-    ) -> std::result::Result<Vec<Event>, StoreError> {
+    pub fn events(&mut self, since: i64, limit: usize) -> std::result::Result<Vec<Event>, StoreError> {
         self.read(|tx| {
             let mut query = tx.prepare_cached(
                 "SELECT seq, ts, type, actor, bead, run, data FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2",
@@ -72,18 +49,11 @@ impl Store {
 
     /// The number of the newest event; 0 in an empty log.
     pub fn last_event(&mut self) -> std::result::Result<i64, StoreError> {
-        self.read(|tx| {
-            Ok(tx.query_row("SELECT coalesce(max(seq), 0) FROM event", [], |row| row.get(0))?)
-        })
+        self.read(|tx| Ok(tx.query_row("SELECT coalesce(max(seq), 0) FROM event", [], |row| row.get(0))?))
     }
 
     /// Remembers how far a durable reader has come.
-    pub fn mark_read(
-        &mut self,
-        reader: &str,
-        seq: i64,
-        stamp: &Stamp,
-    ) -> std::result::Result<(), StoreError> {
+    pub fn mark_read(&mut self, reader: &str, seq: i64, stamp: &Stamp) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {
             tx.execute(
                 "INSERT INTO event_reader (name, seq) VALUES (?1, ?2)
@@ -103,19 +73,11 @@ impl Store {
     }
 
     /// Deletes them, and says how many went.
-    pub fn prune_events(
-        &mut self,
-        before: Timestamp,
-        stamp: &Stamp,
-    ) -> std::result::Result<usize, StoreError> {
-        self.write(stamp, |tx| {
-            Ok(tx
-                .execute(&format!("DELETE FROM event WHERE {PRUNABLE}"), params![micros(before)])?)
-        })
+    pub fn prune_events(&mut self, before: Timestamp, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
+        self.write(stamp, |tx| Ok(tx.execute(&format!("DELETE FROM event WHERE {PRUNABLE}"), params![micros(before)])?))
     }
 }
 
 // Times rise with the sequence, so the old ones are a range at its start.
-const PRUNABLE: &str =
-    "seq < coalesce((SELECT min(seq) FROM event WHERE ts >= ?1), 9223372036854775807)
+const PRUNABLE: &str = "seq < coalesce((SELECT min(seq) FROM event WHERE ts >= ?1), 9223372036854775807)
     AND seq <= coalesce((SELECT min(seq) FROM event_reader), 9223372036854775807)";

@@ -32,6 +32,8 @@ pub struct ImportOptions {
     pub rig: Option<String>,
     /// Takes the file's word even where the town's bead is newer.
     pub overwrite: bool,
+    /// Works everything out, and writes nothing.
+    pub dry_run: bool,
 }
 
 /// What an import did.
@@ -45,6 +47,8 @@ pub struct ImportReport {
     pub duplicates: usize,
     /// `source → target` of edges left out because they close a cycle.
     pub dropped_edges: Vec<(String, String)>,
+    /// Edges to beads that are neither in the file nor in the town.
+    pub dangling: usize,
 }
 
 impl Store {
@@ -56,16 +60,18 @@ impl Store {
         stamp: &Stamp,
         mut progress: impl FnMut(usize),
     ) -> std::result::Result<ImportReport, StoreError> {
-        self.write(stamp, |tx| {
+        let work = |tx: &Connection| {
             if let Some(rig) = &options.rig {
                 rigs::require(tx, rig)?;
             }
             let mut report = ImportReport::default();
             let mut intake = Intake::sort(tx, beads, options, &mut report)?;
             intake.drop_cycles(tx, &mut report)?;
+            report.dangling = intake.count_dangling(tx)?;
             intake.write(tx, stamp, &mut report, &mut progress)?;
             Ok(report)
-        })
+        };
+        if options.dry_run { self.rehearse(stamp, work) } else { self.write(stamp, work) }
     }
 }
 
@@ -95,18 +101,14 @@ impl Intake {
         let n_lines = beads.len();
         let beads = last_of_each(beads);
         report.duplicates = n_lines - beads.len();
-        let mut intake =
-            Intake { incoming: Vec::with_capacity(beads.len()), by_id: FxHashMap::default() };
+        let mut intake = Intake { incoming: Vec::with_capacity(beads.len()), by_id: FxHashMap::default() };
         let mut next = next_key(tx)?;
         let is_empty_town = next == 1;
         for mut bead in beads {
             tidy(&mut bead);
             let present = if is_empty_town { None } else { rows::key_of(tx, &bead.id)? };
             let before = present.map(|key| rows::load(tx, key)).transpose()?;
-            bead.rig = options
-                .rig
-                .clone()
-                .or_else(|| before.as_ref().and_then(|before| before.rig.clone()));
+            bead.rig = options.rig.clone().or_else(|| before.as_ref().and_then(|before| before.rig.clone()));
             let key = present.unwrap_or(next);
             next += Key::from(present.is_none());
             intake.by_id.insert(bead.id.clone(), intake.incoming.len());
@@ -122,10 +124,7 @@ impl Intake {
             return;
         }
         for incoming in &mut self.incoming {
-            let Some(before) = incoming
-                .before
-                .as_ref()
-                .filter(|before| before.updated_at > incoming.bead.updated_at)
+            let Some(before) = incoming.before.as_ref().filter(|before| before.updated_at > incoming.bead.updated_at)
             else {
                 continue;
             };
@@ -155,6 +154,15 @@ impl Intake {
         }
         report.dropped_edges.sort_unstable();
         Ok(())
+    }
+
+    fn count_dangling(&self, tx: &Connection) -> Result<usize> {
+        let mut n_dangling = 0;
+        for edge in self.incoming.iter().flat_map(|incoming| &incoming.bead.edges) {
+            let is_here = self.by_id.contains_key(&edge.target) || rows::key_of(tx, &edge.target)?.is_some();
+            n_dangling += usize::from(!is_here);
+        }
+        Ok(n_dangling)
     }
 
     fn write(
@@ -193,12 +201,8 @@ impl Intake {
 /// The last line of each id, at the place of that line.
 fn last_of_each(beads: Vec<ImportBead>) -> Vec<Bead> {
     let mut seen: FxHashSet<String> = FxHashSet::default();
-    let mut kept: Vec<Bead> = beads
-        .into_iter()
-        .rev()
-        .filter(|one| seen.insert(one.bead.id.clone()))
-        .map(|one| one.bead)
-        .collect();
+    let mut kept: Vec<Bead> =
+        beads.into_iter().rev().filter(|one| seen.insert(one.bead.id.clone())).map(|one| one.bead).collect();
     kept.reverse();
     kept
 }
@@ -223,11 +227,8 @@ fn unlink_gone(ledger: &mut Ledger<'_>, key: Key, before: &Bead, after: &Bead) -
 
 fn link_new(ledger: &mut Ledger<'_>, key: Key, before: Option<&Bead>, after: &Bead) -> Result<()> {
     let before = before.map_or(&[][..], |before| &before.edges);
-    let present: FxHashMap<_, _> =
-        before.iter().map(|edge| ((&edge.target, &edge.kind), edge)).collect();
-    for edge in
-        after.edges.iter().filter(|edge| present.get(&(&edge.target, &edge.kind)) != Some(edge))
-    {
+    let present: FxHashMap<_, _> = before.iter().map(|edge| ((&edge.target, &edge.kind), edge)).collect();
+    for edge in after.edges.iter().filter(|edge| present.get(&(&edge.target, &edge.kind)) != Some(edge)) {
         ledger.link(key, edge)?;
     }
     Ok(())
@@ -260,13 +261,7 @@ fn write_one(
             EventType::BeadUpdated
         }
     };
-    events::append(
-        tx,
-        stamp,
-        event,
-        Some(&bead.id),
-        &json!({ "title": bead.title, "imported": true }),
-    )
+    events::append(tx, stamp, event, Some(&bead.id), &json!({ "title": bead.title, "imported": true }))
 }
 
 /// Whether a bead of the file says just what is there, its edges in any order.
@@ -289,12 +284,9 @@ struct WaitGraph {
 
 impl WaitGraph {
     fn of(tx: &Connection, intake: &Intake) -> Result<WaitGraph> {
-        let mut graph =
-            WaitGraph { spots: FxHashMap::default(), arcs: Vec::new(), owners: Vec::new() };
+        let mut graph = WaitGraph { spots: FxHashMap::default(), arcs: Vec::new(), owners: Vec::new() };
         for (at, Incoming { bead, .. }) in intake.incoming.iter().enumerate() {
-            for (edge_at, edge) in
-                bead.edges.iter().enumerate().filter(|(_, edge)| edge.kind.touches_readiness())
-            {
+            for (edge_at, edge) in bead.edges.iter().enumerate().filter(|(_, edge)| edge.kind.touches_readiness()) {
                 let owner = graph.owners.len() as u32;
                 graph.owners.push((at, edge_at));
                 for (from, to) in cycle::arcs(&bead.id, &edge.target, &edge.kind) {
@@ -342,8 +334,7 @@ impl WaitGraph {
 
     fn closing(&self) -> Vec<(usize, usize)> {
         let owners = cycle::closing_edges(self.spots.len(), &self.arcs);
-        let mut edges: Vec<(usize, usize)> =
-            owners.into_iter().map(|owner| self.owners[owner as usize]).collect();
+        let mut edges: Vec<(usize, usize)> = owners.into_iter().map(|owner| self.owners[owner as usize]).collect();
         edges.sort_unstable();
         edges
     }

@@ -49,13 +49,7 @@ struct Incoming {
 
 impl<'tx> Ledger<'tx> {
     pub(crate) fn new(tx: &'tx Connection, now: Timestamp) -> Ledger<'tx> {
-        Ledger {
-            tx,
-            now,
-            entries: FxHashMap::default(),
-            adopted: FxHashMap::default(),
-            work: Vec::new(),
-        }
+        Ledger { tx, now, entries: FxHashMap::default(), adopted: FxHashMap::default(), work: Vec::new() }
     }
 
     pub(crate) fn node(&mut self, key: Key) -> Result<&Node> {
@@ -64,9 +58,7 @@ impl<'tx> Ledger<'tx> {
 
     fn entry(&mut self, key: Key) -> Result<&mut Entry> {
         if !self.entries.contains_key(&key) {
-            let mut query = self
-                .tx
-                .prepare_cached(&format!("SELECT {NODE_COLUMNS} FROM bead WHERE key = ?1"))?;
+            let mut query = self.tx.prepare_cached(&format!("SELECT {NODE_COLUMNS} FROM bead WHERE key = ?1"))?;
             let (id, node) = query.query_row([key], rows::node_from_row)?;
             let stored = Some(node.standing());
             self.entries.insert(key, Entry { id, node, stored, dirty: false });
@@ -85,10 +77,8 @@ impl<'tx> Ledger<'tx> {
     pub(crate) fn resolve_incoming(&mut self, key: Key) -> Result<()> {
         let id = self.entry(key)?.id.clone();
         // Children last: a new child changes what `waits-for` edges see, and those must have been counted by then.
-        let (children, others): (Vec<_>, Vec<_>) = self
-            .incoming(&id)?
-            .into_iter()
-            .partition(|incoming| incoming.kind == EdgeType::ParentChild);
+        let (children, others): (Vec<_>, Vec<_>) =
+            self.incoming(&id)?.into_iter().partition(|incoming| incoming.kind == EdgeType::ParentChild);
         for Incoming { source, kind } in others.into_iter().chain(children) {
             let gate = self.gate(source, &id, &kind)?;
             self.attach(source, key, &kind, gate, 1)?;
@@ -121,9 +111,7 @@ impl<'tx> Ledger<'tx> {
         let target = if edge.kind.touches_readiness() { self.key(&edge.target)? } else { None };
         let inserted = self
             .tx
-            .prepare_cached(
-                "INSERT OR IGNORE INTO edge (source, target, type, extra) VALUES (?1, ?2, ?3, ?4)",
-            )?
+            .prepare_cached("INSERT OR IGNORE INTO edge (source, target, type, extra) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![source, edge.target, edge.kind.as_str(), edge.extra.to_json()])?;
         if inserted == 0 {
             // Same ends and type, other details: the gate may have changed, so it leaves and comes back.
@@ -159,8 +147,7 @@ impl<'tx> Ledger<'tx> {
     /// Writes what changed, and returns the ids of the beads that became ready.
     pub(crate) fn flush(mut self) -> Result<Vec<String>> {
         let now = self.now;
-        let mut keys: Vec<Key> =
-            self.entries.iter().filter(|(_, entry)| entry.dirty).map(|(key, _)| *key).collect();
+        let mut keys: Vec<Key> = self.entries.iter().filter(|(_, entry)| entry.dirty).map(|(key, _)| *key).collect();
         keys.sort_unstable();
         let mut became_ready = Vec::new();
         for key in keys {
@@ -176,14 +163,7 @@ impl<'tx> Ledger<'tx> {
     }
 
     /// The effect of an edge coming (+1) or going (-1).
-    fn attach(
-        &mut self,
-        source: Key,
-        target: Key,
-        kind: &EdgeType,
-        gate: Gate,
-        sign: i64,
-    ) -> Result<()> {
+    fn attach(&mut self, source: Key, target: Key, kind: &EdgeType, gate: Gate, sign: i64) -> Result<()> {
         match kind {
             EdgeType::Other(_) => Ok(()),
             EdgeType::ParentChild => self.attach_child(source, target, sign),
@@ -251,9 +231,7 @@ impl<'tx> Ledger<'tx> {
                 };
                 match kind {
                     _ if delta == 0 => {}
-                    EdgeType::ParentChild => {
-                        self.change(source, |node| node.blocked_parents += delta)?
-                    }
+                    EdgeType::ParentChild => self.change(source, |node| node.blocked_parents += delta)?,
                     _ => self.change(source, |node| node.holding += delta)?,
                 }
             }
@@ -291,18 +269,15 @@ impl<'tx> Ledger<'tx> {
     }
 
     fn children(&self, id: &str) -> Result<Vec<Key>> {
-        let mut query = self.tx.prepare_cached(
-            "SELECT source FROM edge WHERE target = ?1 AND type = 'parent-child'",
-        )?;
+        let mut query =
+            self.tx.prepare_cached("SELECT source FROM edge WHERE target = ?1 AND type = 'parent-child'")?;
         Ok(query.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 
     fn parents(&self, key: Key) -> Result<Vec<Key>> {
-        let mut query = self.tx.prepare_cached(
-            "SELECT target FROM edge WHERE source = ?1 AND type = 'parent-child'",
-        )?;
-        let ids: Vec<String> =
-            query.query_map([key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let mut query =
+            self.tx.prepare_cached("SELECT target FROM edge WHERE source = ?1 AND type = 'parent-child'")?;
+        let ids: Vec<String> = query.query_map([key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         let mut keys = Vec::with_capacity(ids.len());
         for id in ids {
             keys.extend(self.key(&id)?);
@@ -322,9 +297,9 @@ impl<'tx> Ledger<'tx> {
         if *kind != EdgeType::WaitsFor {
             return Ok(Gate::AllChildren);
         }
-        let mut query = self.tx.prepare_cached(
-            "SELECT extra FROM edge WHERE source = ?1 AND target = ?2 AND type = 'waits-for'",
-        )?;
+        let mut query = self
+            .tx
+            .prepare_cached("SELECT extra FROM edge WHERE source = ?1 AND target = ?2 AND type = 'waits-for'")?;
         let mut rows = query.query(params![source, target])?;
         match rows.next()? {
             Some(row) => Ok(gate_of(&rows::fields(&row.get::<_, String>(0)?, "an edge")?)),
@@ -335,12 +310,9 @@ impl<'tx> Ledger<'tx> {
 
 /// Settles deferrals that have run out, so that the ready query finds their beads in the index.
 pub(crate) fn wake_due(tx: &Connection, now: Timestamp) -> Result<()> {
-    let mut query = tx.prepare_cached(
-        "SELECT key FROM bead WHERE standing = 'deferred' AND wake_at <= ?1 LIMIT ?2",
-    )?;
-    let due: Vec<Key> = query
-        .query_map(params![micros(now), WAKE_MAX], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
+    let mut query = tx.prepare_cached("SELECT key FROM bead WHERE standing = 'deferred' AND wake_at <= ?1 LIMIT ?2")?;
+    let due: Vec<Key> =
+        query.query_map(params![micros(now), WAKE_MAX], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     if due.is_empty() {
         return Ok(());
     }

@@ -17,12 +17,7 @@ use crate::store::{Stamp, Store};
 
 impl Store {
     /// Makes `source` depend on the edge's target, which must exist. Says `false` when it already does, just so.
-    pub fn add_edge(
-        &mut self,
-        source: &str,
-        edge: &Edge,
-        stamp: &Stamp,
-    ) -> std::result::Result<bool, StoreError> {
+    pub fn add_edge(&mut self, source: &str, edge: &Edge, stamp: &Stamp) -> std::result::Result<bool, StoreError> {
         self.write(stamp, |tx| {
             let key = query::require(tx, source)?;
             query::require(tx, &edge.target)?;
@@ -70,9 +65,7 @@ impl Store {
 }
 
 fn same(present: &Edge, wanted: &Edge) -> bool {
-    present.target == wanted.target
-        && present.kind == wanted.kind
-        && present.gate() == wanted.gate()
+    present.target == wanted.target && present.kind == wanted.kind && present.gate() == wanted.gate()
 }
 
 /// The edge with who made it and when.
@@ -129,9 +122,7 @@ pub(crate) fn next_spots(tx: &Connection, spot: &Spot<String>) -> Result<Vec<Spo
 /// Outgoing edges that readiness looks at, without their details.
 pub(crate) fn waits_of(tx: &Connection, key: Key) -> Result<Vec<(String, EdgeType)>> {
     let mut query = tx.prepare_cached("SELECT target, type FROM edge WHERE source = ?1")?;
-    let edges = query.query_map(params![key], |row| {
-        Ok((row.get(0)?, EdgeType::parse(row.get_ref(1)?.as_str()?)))
-    })?;
+    let edges = query.query_map(params![key], |row| Ok((row.get(0)?, EdgeType::parse(row.get_ref(1)?.as_str()?))))?;
     let mut edges: Vec<(String, EdgeType)> = edges.collect::<rusqlite::Result<_>>()?;
     edges.retain(|(_, kind)| kind.touches_readiness());
     Ok(edges)

@@ -106,32 +106,17 @@ impl Store {
     }
 
     /// Active beads that something holds back, in the same order.
-    pub fn blocked(
-        &mut self,
-        rig: Option<&str>,
-        limit: usize,
-    ) -> std::result::Result<Listing, StoreError> {
+    pub fn blocked(&mut self, rig: Option<&str>, limit: usize) -> std::result::Result<Listing, StoreError> {
         self.read(|tx| {
             let rigs = rigs::all(tx)?;
             let mut found = Vec::new();
-            ordered(
-                tx,
-                &["standing = 'blocked'".to_owned()],
-                &[],
-                one_more(limit),
-                &home_is(rig, &rigs),
-                &mut found,
-            )?;
+            ordered(tx, &["standing = 'blocked'".to_owned()], &[], one_more(limit), &home_is(rig, &rigs), &mut found)?;
             listing(tx, found.into_iter().map(|item| item.key).collect(), limit)
         })
     }
 
     /// Beads that pass the filter, in the same order.
-    pub fn list(
-        &mut self,
-        filter: &Filter,
-        limit: usize,
-    ) -> std::result::Result<Listing, StoreError> {
+    pub fn list(&mut self, filter: &Filter, limit: usize) -> std::result::Result<Listing, StoreError> {
         self.read(|tx| {
             let keys = list_keys(tx, filter, one_more(limit))?;
             listing(tx, keys, limit)
@@ -159,9 +144,7 @@ impl Store {
     }
 
     pub fn count_beads(&mut self) -> std::result::Result<u64, StoreError> {
-        self.read(|tx| {
-            Ok(tx.query_row("SELECT count(*) FROM bead", [], |row| row.get::<_, i64>(0))? as u64)
-        })
+        self.read(|tx| Ok(tx.query_row("SELECT count(*) FROM bead", [], |row| row.get::<_, i64>(0))? as u64))
     }
 
     /// What a bead is made of and waits for: its children and its blockers, down to `depth`.
@@ -173,11 +156,7 @@ impl Store {
     }
 
     /// Says why a bead is, or is not, being worked on. // SPEC B6
-    pub fn explain(
-        &mut self,
-        id: &str,
-        now: Timestamp,
-    ) -> std::result::Result<Explanation, StoreError> {
+    pub fn explain(&mut self, id: &str, now: Timestamp) -> std::result::Result<Explanation, StoreError> {
         self.read(|tx| {
             let key = require(tx, id)?;
             let (bead, node) = (rows::load(tx, key)?, node(tx, key)?);
@@ -217,8 +196,7 @@ fn near_ids(tx: &Connection, id: &str) -> Result<Vec<String>> {
 }
 
 pub(crate) fn node(tx: &Connection, key: Key) -> Result<Node> {
-    let mut query =
-        tx.prepare_cached(&format!("SELECT {NODE_COLUMNS} FROM bead WHERE key = ?1"))?;
+    let mut query = tx.prepare_cached(&format!("SELECT {NODE_COLUMNS} FROM bead WHERE key = ?1"))?;
     Ok(query.query_row([key], rows::node_from_row)?.1)
 }
 
@@ -229,15 +207,11 @@ fn view(tx: &Connection, key: Key, rigs: &[Rig]) -> Result<View> {
         Home::Rig(rig) => Some(rig.name.clone()),
         Home::Town | Home::Nowhere => None,
     };
-    let mut blocked_by: Vec<String> = if node.is_blocked() {
-        blockers(tx, &bead)?.into_iter().map(|blocker| blocker.id).collect()
-    } else {
-        vec![]
-    };
+    let mut blocked_by: Vec<String> =
+        if node.is_blocked() { blockers(tx, &bead)?.into_iter().map(|blocker| blocker.id).collect() } else { vec![] };
     blocked_by.dedup();
-    let n_dependents = tx
-        .prepare_cached("SELECT count(*) FROM edge WHERE target = ?1")?
-        .query_row([&bead.id], |row| row.get(0))?;
+    let n_dependents =
+        tx.prepare_cached("SELECT count(*) FROM edge WHERE target = ?1")?.query_row([&bead.id], |row| row.get(0))?;
     Ok(View { rig, standing: node.standing(), blocked_by, n_dependents, bead })
 }
 
@@ -249,25 +223,16 @@ fn blockers(tx: &Connection, bead: &Bead) -> Result<Vec<Blocker>> {
         let target = node(tx, key)?;
         let why = match edge.kind {
             EdgeType::ParentChild if target.is_blocked() => BlockedBy::BlockedParent,
-            EdgeType::WaitsFor
-                if target.holds(&edge.kind, edge.gate()) && target.children.present > 0 =>
-            {
+            EdgeType::WaitsFor if target.holds(&edge.kind, edge.gate()) && target.children.present > 0 => {
                 BlockedBy::Children { active: target.children.active }
             }
-            EdgeType::MergeBlocks
-                if target.holds(&edge.kind, edge.gate()) && !target.is_active() =>
-            {
+            EdgeType::MergeBlocks if target.holds(&edge.kind, edge.gate()) && !target.is_active() => {
                 BlockedBy::Unmerged
             }
             _ if target.holds(&edge.kind, edge.gate()) => BlockedBy::Open,
             _ => continue,
         };
-        blockers.push(Blocker {
-            id: edge.target.clone(),
-            title: title(tx, key)?,
-            status: target.facts.status,
-            why,
-        });
+        blockers.push(Blocker { id: edge.target.clone(), title: title(tx, key)?, status: target.facts.status, why });
     }
     Ok(blockers)
 }
@@ -279,21 +244,14 @@ fn deferred_parents(tx: &Connection, bead: &Bead, now: Timestamp) -> Result<Vec<
         let parent = node(tx, key)?.facts;
         if let Some(until) = parent.defer_until.filter(|at| *at > now) {
             let why = BlockedBy::DeferredParent { until };
-            found.push(Blocker {
-                id: edge.target.clone(),
-                title: title(tx, key)?,
-                status: parent.status,
-                why,
-            });
+            found.push(Blocker { id: edge.target.clone(), title: title(tx, key)?, status: parent.status, why });
         }
     }
     Ok(found)
 }
 
 fn title(tx: &Connection, key: Key) -> Result<String> {
-    Ok(tx
-        .prepare_cached("SELECT title FROM bead WHERE key = ?1")?
-        .query_row([key], |row| row.get(0))?)
+    Ok(tx.prepare_cached("SELECT title FROM bead WHERE key = ?1")?.query_row([key], |row| row.get(0))?)
 }
 
 /// A row of an ordered walk.
@@ -326,10 +284,7 @@ fn listing(tx: &Connection, mut keys: Vec<Key>, limit: usize) -> Result<Listing>
 }
 
 /// Passes beads of the wanted rig, or all when none is wanted.
-fn home_is<'a>(
-    wanted: Option<&'a str>,
-    rigs: &'a [Rig],
-) -> impl Fn(&str, Option<&str>) -> bool + 'a {
+fn home_is<'a>(wanted: Option<&'a str>, rigs: &'a [Rig]) -> impl Fn(&str, Option<&str>) -> bool + 'a {
     move |id, binding| match wanted {
         None => true,
         Some(wanted) => {
@@ -348,21 +303,15 @@ fn ordered(
     found: &mut Vec<Item>,
 ) -> Result<()> {
     let filter = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
-    let sql = format!(
-        "SELECT priority, created_at, id, key, rig FROM bead WHERE {filter} ORDER BY priority, created_at, id"
-    );
+    let sql =
+        format!("SELECT priority, created_at, id, key, rig FROM bead WHERE {filter} ORDER BY priority, created_at, id");
     let mut query = tx.prepare_cached(&sql)?;
     let mut rows = query.query(params_from_iter(arguments))?;
     let mut n_passed = 0;
     while n_passed < limit
         && let Some(row) = rows.next()?
     {
-        let item = Item {
-            priority: row.get(0)?,
-            created_at: row.get(1)?,
-            id: row.get(2)?,
-            key: row.get(3)?,
-        };
+        let item = Item { priority: row.get(0)?, created_at: row.get(1)?, id: row.get(2)?, key: row.get(3)? };
         if is_home(&item.id, row.get_ref(4)?.as_str_or_null().map_err(rusqlite::Error::from)?) {
             n_passed += 1;
             found.push(item);
@@ -408,12 +357,7 @@ impl Conditions {
 }
 
 /// Keys of ready beads: the index of the settled ones, and the few whose deferral has just run out.
-pub(crate) fn ready_keys(
-    tx: &Connection,
-    filter: &ReadyFilter,
-    limit: usize,
-    now: Timestamp,
-) -> Result<Vec<Key>> {
+pub(crate) fn ready_keys(tx: &Connection, filter: &ReadyFilter, limit: usize, now: Timestamp) -> Result<Vec<Key>> {
     let rigs = rigs::all(tx)?;
     if let Some(name) = &filter.rig {
         rigs::require(tx, name)?;
@@ -434,10 +378,7 @@ pub(crate) fn ready_keys(
         parts.push(due);
     }
     if filter.include_ephemeral {
-        parts.push(with(
-            &conditions,
-            "standing = 'held' AND wisp = 1 AND status = 'open' AND pinned = 0",
-        ));
+        parts.push(with(&conditions, "standing = 'held' AND wisp = 1 AND status = 'open' AND pinned = 0"));
     }
     let is_home = home_is(filter.rig.as_deref(), &rigs);
     let mut found = Vec::new();
@@ -457,12 +398,7 @@ fn with(conditions: &Conditions, sql: &str) -> Conditions {
 }
 
 /// Short-lived records stand as held; asked for, they go through the same predicate as if they were work.
-fn retain_ready_wisps(
-    tx: &Connection,
-    found: &mut Vec<Item>,
-    include_deferred: bool,
-    now: Timestamp,
-) -> Result<()> {
+fn retain_ready_wisps(tx: &Connection, found: &mut Vec<Item>, include_deferred: bool, now: Timestamp) -> Result<()> {
     let mut kept = Vec::with_capacity(found.len());
     for item in found.drain(..) {
         let mut node = node(tx, item.key)?;
@@ -507,8 +443,7 @@ fn list_conditions(tx: &Connection, filter: &Filter) -> Result<Conditions> {
     conditions.assignee(filter.assignee.as_ref(), filter.unassigned);
     conditions.issue_type(filter.issue_type.as_ref());
     if !filter.statuses.is_empty() {
-        let words: Vec<String> =
-            filter.statuses.iter().map(|status| status.as_str().to_owned()).collect();
+        let words: Vec<String> = filter.statuses.iter().map(|status| status.as_str().to_owned()).collect();
         let list = serde_json::to_string(&words).expect("words always serialise");
         conditions.add("status IN (SELECT value FROM json_each(?N))", list);
     }
@@ -517,10 +452,7 @@ fn list_conditions(tx: &Connection, filter: &Filter) -> Result<Conditions> {
     }
     if let Some(parent) = &filter.parent {
         require(tx, parent)?;
-        conditions.add(
-            "key IN (SELECT source FROM edge WHERE target = ?N AND type = 'parent-child')",
-            parent.clone(),
-        );
+        conditions.add("key IN (SELECT source FROM edge WHERE target = ?N AND type = 'parent-child')", parent.clone());
     }
     if let Some(words) = &filter.title_contains {
         conditions.add("instr(lower(title), lower(?N)) > 0", words.clone());
@@ -554,16 +486,13 @@ fn tree_node(
 /// What stands below a bead in its tree: first what it waits for, then its children.
 fn below_of(tx: &Connection, key: Key, id: &str) -> Result<Vec<(Key, String)>> {
     let mut below = Vec::new();
-    for (target, kind) in
-        links::waits_of(tx, key)?.into_iter().filter(|(_, kind)| kind.is_blocking())
-    {
+    for (target, kind) in links::waits_of(tx, key)?.into_iter().filter(|(_, kind)| kind.is_blocking()) {
         below.extend(rows::key_of(tx, &target)?.map(|key| (key, kind.as_str().to_owned())));
     }
     let mut query = tx.prepare_cached(
         "SELECT source FROM edge JOIN bead ON key = source WHERE target = ?1 AND type = 'parent-child' ORDER BY bead.key",
     )?;
-    let children: Vec<Key> =
-        query.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let children: Vec<Key> = query.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     below.extend(children.into_iter().map(|child| (child, "child".to_owned())));
     Ok(below)
 }

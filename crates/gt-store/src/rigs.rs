@@ -40,12 +40,7 @@ impl Store {
     }
 
     /// Takes a rig off the registry; with active beads only when forced. Beads and repository stay.
-    pub fn remove_rig(
-        &mut self,
-        name: &str,
-        force: bool,
-        stamp: &Stamp,
-    ) -> std::result::Result<(), StoreError> {
+    pub fn remove_rig(&mut self, name: &str, force: bool, stamp: &Stamp) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {
             require(tx, name)?;
             let n_active = active_beads(tx, name)?;
@@ -85,8 +80,7 @@ impl Store {
 }
 
 pub(crate) fn all(tx: &Connection) -> Result<Vec<Rig>> {
-    let mut query =
-        tx.prepare_cached("SELECT name, prefix, path, url, branch, state FROM rig ORDER BY name")?;
+    let mut query = tx.prepare_cached("SELECT name, prefix, path, url, branch, state FROM rig ORDER BY name")?;
     let rigs = query.query_map([], |row| {
         let state: String = row.get(5)?;
         Ok(Rig {
@@ -116,9 +110,8 @@ fn active_beads(tx: &Connection, name: &str) -> Result<usize> {
     let mut n_active = 0;
     while let Some(row) = rows.next()? {
         let (id, binding): (String, Option<String>) = (row.get(0)?, row.get(1)?);
-        n_active += usize::from(
-            matches!(rig::home(&id, binding.as_deref(), &rigs), Home::Rig(rig) if rig.name == name),
-        );
+        n_active +=
+            usize::from(matches!(rig::home(&id, binding.as_deref(), &rigs), Home::Rig(rig) if rig.name == name));
     }
     Ok(n_active)
 }

@@ -31,10 +31,7 @@ pub(crate) fn standing_column(standing: Standing) -> Option<&'static str> {
 }
 
 pub(crate) fn key_of(tx: &Connection, id: &str) -> Result<Option<Key>> {
-    Ok(tx
-        .prepare_cached("SELECT key FROM bead WHERE id = ?1")?
-        .query_row([id], |row| row.get(0))
-        .optional()?)
+    Ok(tx.prepare_cached("SELECT key FROM bead WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?)
 }
 
 /// The columns of `node_from_row`, in its order.
@@ -52,10 +49,7 @@ pub(crate) fn node_from_row(row: &Row<'_>) -> rusqlite::Result<(String, Node)> {
     };
     let children = Children { present: row.get(7)?, active: row.get(8)?, closed: row.get(9)? };
     let wake_at = row.get::<_, Option<i64>>(12)?.map(timestamp);
-    Ok((
-        row.get(0)?,
-        Node { facts, children, holding: row.get(10)?, blocked_parents: row.get(11)?, wake_at },
-    ))
+    Ok((row.get(0)?, Node { facts, children, holding: row.get(10)?, blocked_parents: row.get(11)?, wake_at }))
 }
 
 /// Writes a new bead with everything that belongs to it, except its edges.
@@ -120,8 +114,7 @@ pub(crate) fn update(tx: &Connection, key: Key, bead: &Bead) -> Result<()> {
         facts.ephemeral,
         facts.merged,
     ])?;
-    tx.prepare_cached("UPDATE bead_body SET body = ?2 WHERE bead = ?1")?
-        .execute(params![key, bead.body.to_json()])?;
+    tx.prepare_cached("UPDATE bead_body SET body = ?2 WHERE bead = ?1")?.execute(params![key, bead.body.to_json()])?;
     Ok(())
 }
 
@@ -145,8 +138,7 @@ pub(crate) fn update_counts(tx: &Connection, key: Key, node: &Node) -> Result<()
 }
 
 pub(crate) fn write_labels(tx: &Connection, key: Key, labels: &[String]) -> Result<()> {
-    let mut insert =
-        tx.prepare_cached("INSERT OR IGNORE INTO label (bead, label) VALUES (?1, ?2)")?;
+    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO label (bead, label) VALUES (?1, ?2)")?;
     for label in labels {
         insert.execute(params![key, label])?;
     }
@@ -169,11 +161,8 @@ pub(crate) fn delete_labels_and_comments(tx: &Connection, key: Key) -> Result<()
 
 /// Reads a bead with everything that belongs to it.
 pub(crate) fn load(tx: &Connection, key: Key) -> Result<Bead> {
-    let mut query = tx.prepare_cached(
-        "SELECT bead.*, body FROM bead JOIN bead_body ON bead = key WHERE key = ?1",
-    )?;
-    let (mut bead, body) =
-        query.query_row([key], |row| Ok((bead_from_row(row)?, row.get::<_, String>("body")?)))?;
+    let mut query = tx.prepare_cached("SELECT bead.*, body FROM bead JOIN bead_body ON bead = key WHERE key = ?1")?;
+    let (mut bead, body) = query.query_row([key], |row| Ok((bead_from_row(row)?, row.get::<_, String>("body")?)))?;
     bead.body = fields(&body, "a bead's body")?;
     bead.labels = labels(tx, key)?;
     bead.edges = edges_of(tx, key)?;
@@ -209,8 +198,7 @@ fn comments(tx: &Connection, key: Key) -> Result<Vec<Fields>> {
     let mut rows = query.query([key])?;
     let mut comments = Vec::new();
     while let Some(row) = rows.next()? {
-        comments
-            .push(fields(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?, "a comment")?);
+        comments.push(fields(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?, "a comment")?);
     }
     Ok(comments)
 }

@@ -67,9 +67,7 @@ impl Store {
         conn.busy_timeout(BUSY_TIMEOUT)?;
         conn.set_prepared_statement_cache_capacity(64);
         // An acknowledged write survives a power cut; the larger cache is only a limit, for imports.
-        conn.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;",
-        )?;
+        conn.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;")?;
         schema::migrate(&mut conn, path)?;
         Ok(Store { conn, path: path.to_owned() })
     }
@@ -81,7 +79,17 @@ impl Store {
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> std::result::Result<T, StoreError> {
         let Store { conn, path } = self;
-        write_in(conn, stamp, work).map_err(|error| error.located(path))
+        write_in(conn, stamp, End::Commit, work).map_err(|error| error.located(path))
+    }
+
+    /// The same, but nothing stays: for seeing what would happen.
+    pub(crate) fn rehearse<T>(
+        &mut self,
+        stamp: &Stamp,
+        work: impl FnOnce(&Connection) -> Result<T>,
+    ) -> std::result::Result<T, StoreError> {
+        let Store { conn, path } = self;
+        write_in(conn, stamp, End::Rollback, work).map_err(|error| error.located(path))
     }
 
     /// One reading transaction: every query in it sees the same state.
@@ -94,15 +102,24 @@ impl Store {
     }
 }
 
+enum End {
+    Commit,
+    Rollback,
+}
+
 fn write_in<T>(
     conn: &mut Connection,
     stamp: &Stamp,
+    end: End,
     work: impl FnOnce(&Connection) -> Result<T>,
 ) -> Result<T> {
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     ledger::wake_due(&tx, stamp.now)?;
     let value = work(&tx)?;
-    tx.commit()?;
+    match end {
+        End::Commit => tx.commit()?,
+        End::Rollback => tx.rollback()?,
+    }
     Ok(value)
 }
 

@@ -1,2 +1,66 @@
-//! gt.
-fn main() {}
+//! `gt`: reads the command line, runs one verb, turns its end into an exit code.
+
+mod cli;
+mod cmd;
+mod context;
+mod failure;
+mod render;
+mod when;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::cli::Cli;
+use crate::context::Context;
+use crate::failure::{Failure, Kind};
+
+fn main() -> ExitCode {
+    let arguments = arguments(std::env::args_os().collect());
+    let wants_json = arguments.iter().any(|argument| argument == "--json");
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refuse_usage(&error, wants_json),
+    };
+    let mut context = Context::new(cli.globals);
+    match cmd::run(&mut context, cli.command) {
+        Ok(code) => code,
+        Err(failure) => {
+            failure.report(wants_json);
+            failure.exit_code()
+        }
+    }
+}
+
+/// Called as `bd`, the binary is `gt bead`. // SPEC B1
+fn arguments(given: Vec<OsString>) -> Vec<OsString> {
+    /// Words that `bd` users know and that are not about one bead.
+    const TOWN_WORDS: [&str; 4] = ["activity", "explain", "help", "--version"];
+    let called_as = given.first().map(Path::new).and_then(Path::file_name);
+    let is_bd = called_as.is_some_and(|name| name == "bd");
+    let is_town_word = given.get(1).and_then(|word| word.to_str()).is_some_and(|word| TOWN_WORDS.contains(&word));
+    let mut given = given.into_iter();
+    let mut arguments: Vec<OsString> = given.by_ref().take(1).collect();
+    if is_bd && !is_town_word {
+        arguments.push("bead".into());
+    }
+    arguments.extend(given);
+    arguments
+}
+
+/// Help and version go to standard output; a wrong call is one sentence and exit code 2.
+fn refuse_usage(error: &clap::Error, wants_json: bool) -> ExitCode {
+    let is_answer = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if is_answer || !wants_json {
+        // Nobody is left to tell when the terminal itself is gone.
+        error.print().unwrap_or_default();
+    } else {
+        let text = error.render().to_string();
+        let message = text.lines().next().unwrap_or("wrong usage").trim_start_matches("error: ").to_owned();
+        Failure::new(Kind::Usage, message).hint("`--help` shows how to call it").report(true);
+    }
+    if is_answer { ExitCode::SUCCESS } else { Kind::Usage.exit_code() }
+}

@@ -78,8 +78,7 @@ enum Manager {
 
 impl Manager {
     /// In the order of preference; brew is last, since on Linux it is only a guest.
-    const ALL: [Self; 6] =
-        [Self::AptGet, Self::Dnf, Self::Pacman, Self::Apk, Self::Zypper, Self::Brew];
+    const ALL: [Self; 6] = [Self::AptGet, Self::Dnf, Self::Pacman, Self::Apk, Self::Zypper, Self::Brew];
 
     fn program(self) -> &'static str {
         match self {
@@ -214,8 +213,7 @@ fn remedy(missing: &[&Tool], present: &[Manager], rights: Rights) -> Remedy {
 
 fn command_lines(manager: Manager, rights: Rights, missing: &[&Tool]) -> Vec<CommandLine> {
     let start = [manager.prefix(rights), &[manager.program()]].concat();
-    let mut lines: Vec<CommandLine> =
-        manager.steps().iter().map(|step| [&start, *step].concat()).collect();
+    let mut lines: Vec<CommandLine> = manager.steps().iter().map(|step| [&start, *step].concat()).collect();
     if let Some(last) = lines.last_mut() {
         last.extend(packages(manager, missing));
     }

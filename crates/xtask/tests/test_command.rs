@@ -97,10 +97,7 @@ fn nextest_is_preferred_and_gets_the_extra_arguments() {
     Machine::with("nextest", &["git"])
         .but("FAKE_NEXTEST", "present")
         .xtask(&["test", "--", "--no-capture", "some_test"])
-        .started(&[
-            "cargo nextest --version",
-            "cargo nextest run --workspace --no-capture some_test",
-        ])
+        .started(&["cargo nextest --version", "cargo nextest run --workspace --no-capture some_test"])
         .status(0);
 }
 

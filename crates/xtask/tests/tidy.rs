@@ -43,8 +43,7 @@ const IMPURE: &[(&str, &str)] = &[
     ("rand", "take the seed or the choice as an argument, so that a run can be repeated"),
 ];
 
-const CORE_DEPENDENCIES: &[&str] =
-    &["jiff", "rustc-hash", "serde", "serde_json", "sha2", "thiserror"];
+const CORE_DEPENDENCIES: &[&str] = &["jiff", "rustc-hash", "serde", "serde_json", "sha2", "strsim", "thiserror"];
 
 /// Words in a file's name that say nothing about what is in it.
 const EMPTY_WORDS: &[&str] = &["util", "helper", "common", "misc"];
@@ -110,10 +109,7 @@ fn every_crate_is_on_the_map() {
 
 fn without_module_doc(sources: &[Source]) -> Vec<Offence> {
     let bare = sources.iter().filter(|source| !source.text.starts_with("//!"));
-    bare.map(|source| {
-        source.offence(1, "no `//!`", "a reader must learn here what it owns and what not")
-    })
-    .collect()
+    bare.map(|source| source.offence(1, "no `//!`", "a reader must learn here what it owns and what not")).collect()
 }
 
 fn too_long(sources: &[Source], exceptions: &[&str]) -> Vec<Offence> {
@@ -127,9 +123,7 @@ fn length_offence(source: &Source) -> Offence {
 }
 
 fn no_longer_too_long(sources: &[Source], exceptions: &[&str]) -> Vec<Offence> {
-    let is_settled = |path: &&&str| {
-        !sources.iter().any(|source| source.path.as_str() == **path && is_too_long(source))
-    };
+    let is_settled = |path: &&&str| !sources.iter().any(|source| source.path.as_str() == **path && is_too_long(source));
     let settled = exceptions.iter().filter(is_settled);
     settled.map(|path| Offence::new(path, 1, "within the limit", "take it off the list")).collect()
 }
@@ -175,11 +169,7 @@ fn may_use(user: &str, dependency: &str) -> bool {
     }
 }
 
-fn offending_dependencies(
-    manifests: &[Source],
-    is_fine: impl Fn(&str, &str) -> bool,
-    why: &str,
-) -> Vec<Offence> {
+fn offending_dependencies(manifests: &[Source], is_fine: impl Fn(&str, &str) -> bool, why: &str) -> Vec<Offence> {
     let mut offences = Vec::new();
     for manifest in manifests {
         for (number, name) in dependencies(&manifest.text) {
@@ -208,8 +198,7 @@ fn empty_names(paths: &[String]) -> Vec<Offence> {
 
 /// The words of a path in the singular.
 fn words(path: &str) -> impl Iterator<Item = &str> {
-    path.split(|letter: char| !letter.is_alphanumeric())
-        .map(|word| word.strip_suffix('s').unwrap_or(word))
+    path.split(|letter: char| !letter.is_alphanumeric()).map(|word| word.strip_suffix('s').unwrap_or(word))
 }
 
 fn misnumbered(paths: &[String]) -> Vec<Offence> {

@@ -3,10 +3,7 @@
 use gt_core::bead::Bead;
 use gt_core::edge::{Edge, EdgeType};
 use gt_core::status::Status;
-use gt_store::{
-    BeadPatch, ImportBead, ImportOptions, ImportReport, NewBead, ReadyFilter, Stamp, Store,
-    StoreError,
-};
+use gt_store::{BeadPatch, ImportBead, ImportOptions, ImportReport, NewBead, ReadyFilter, Stamp, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
 pub(crate) struct Town {
@@ -34,8 +31,7 @@ impl Town {
     /// Beads with these exact ids, open, without edges.
     pub(crate) fn with(ids: &[&str]) -> Town {
         let mut town = Town::new();
-        let lines: Vec<String> =
-            ids.iter().map(|id| format!(r#"{{"id":"{id}","title":"{id}"}}"#)).collect();
+        let lines: Vec<String> = ids.iter().map(|id| format!(r#"{{"id":"{id}","title":"{id}"}}"#)).collect();
         town.import(&lines.join("\n"));
         town
     }
@@ -53,11 +49,7 @@ impl Town {
     }
 
     pub(crate) fn create(&mut self, title: &str, parent: Option<&str>) -> String {
-        let new = NewBead {
-            prefix: "gt".into(),
-            parent: parent.map(Into::into),
-            bead: Bead::new("", title),
-        };
+        let new = NewBead { prefix: "gt".into(), parent: parent.map(Into::into), bead: Bead::new("", title) };
         let stamp = self.stamp();
         let id = self.store.create_bead(&new, &stamp).expect("the bead is made");
         self.check();
@@ -83,8 +75,7 @@ impl Town {
 
     pub(crate) fn unlink(&mut self, source: &str, target: &str) -> Vec<String> {
         let stamp = self.stamp();
-        let done =
-            self.store.remove_edges(source, target, None, &stamp).expect("the edge was there");
+        let done = self.store.remove_edges(source, target, None, &stamp).expect("the edge was there");
         self.check();
         done.became_ready
     }
@@ -128,8 +119,7 @@ impl Town {
     /// Defers a bead until so many seconds from now.
     pub(crate) fn defer(&mut self, id: &str, seconds: Option<i64>) {
         let until = seconds.map(|seconds| self.now + SignedDuration::from_secs(seconds));
-        self.patch(id, &BeadPatch { defer_until: Some(until), ..BeadPatch::default() })
-            .expect("it is deferred");
+        self.patch(id, &BeadPatch { defer_until: Some(until), ..BeadPatch::default() }).expect("it is deferred");
     }
 
     pub(crate) fn ready(&mut self) -> Vec<String> {
@@ -173,10 +163,9 @@ pub(crate) fn ids(views: Vec<gt_store::View>) -> Vec<String> {
 }
 
 pub(crate) fn parse(text: &str) -> Vec<ImportBead> {
-    let bead =
-        |(at, line): (usize, &str)| match gt_core::jsonl::parse_line(line).expect("a good line") {
-            gt_core::jsonl::Line::Bead { bead, .. } => ImportBead { line: at + 1, bead: *bead },
-            gt_core::jsonl::Line::NoBead => panic!("a bead is expected in {line}"),
-        };
+    let bead = |(at, line): (usize, &str)| match gt_core::jsonl::parse_line(line).expect("a good line") {
+        gt_core::jsonl::Line::Bead { bead, .. } => ImportBead { line: at + 1, bead: *bead },
+        gt_core::jsonl::Line::NoBead => panic!("a bead is expected in {line}"),
+    };
     text.lines().enumerate().map(bead).collect()
 }

@@ -2,8 +2,7 @@
 
 use super::*;
 
-const GIT: Tool =
-    Tool { program: "git", need: Need::Required, packages: Packages::everywhere("git") };
+const GIT: Tool = Tool { program: "git", need: Need::Required, packages: Packages::everywhere("git") };
 
 /// States managers on the PATH and rights, and what then happens for a missing git.
 fn check(present: &[Manager], rights: Rights, expected: &str) {
@@ -36,11 +35,7 @@ fn every_manager_names_its_packages_in_the_last_command() {
 
 #[test]
 fn root_installs_at_once() {
-    check(
-        &[Manager::AptGet],
-        Rights::Root,
-        "run apt-get update && apt-get install --yes --no-install-recommends git",
-    );
+    check(&[Manager::AptGet], Rights::Root, "run apt-get update && apt-get install --yes --no-install-recommends git");
     check(&[Manager::Dnf], Rights::Root, "run dnf install --assumeyes git");
     check(&[Manager::Pacman], Rights::Root, "run pacman -S --needed --noconfirm git");
     check(&[Manager::Apk], Rights::Root, "run apk add --no-cache git");

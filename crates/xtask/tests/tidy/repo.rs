@@ -98,8 +98,7 @@ fn joins(left: Option<char>, right: Option<char>) -> bool {
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> =
-        listing.map(|entry| entry.expect("a listed folder can be read").path()).collect();
+    let mut paths: Vec<PathBuf> = listing.map(|entry| entry.expect("a listed folder can be read").path()).collect();
     paths.sort();
     paths
 }

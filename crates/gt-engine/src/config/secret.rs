@@ -1,0 +1,87 @@
+//! Text that may hold a password or token: shown masked unless revealed on purpose.
+//!
+//! Owns the masking rules (SPEC U3: no secrets in logs or listings). It does not
+//! judge whether a URL is usable; that is `units`.
+
+use std::fmt;
+
+const MASK: &str = "***";
+
+/// A text that `Display` and `Debug` never print.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text itself, for the one place that needs it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+/// Masks the password of every URL in a text, in the authority and in `password=`.
+pub(super) fn mask_urls(text: &str) -> String {
+    mask_parameters(&mask_authorities(text))
+}
+
+fn mask_authorities(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + "://".len());
+        out.push_str(before);
+        let end = after.find(ends_url).unwrap_or(after.len());
+        let (url, tail) = after.split_at(end);
+        // The last `@`, not the first after the host: an unescaped `/` or `@` in a
+        // password must not leave half of it readable.
+        match url.rsplit_once('@') {
+            Some((user, host)) => {
+                let name = user.split_once(':').map_or(user, |(name, _)| name);
+                out.push_str(name);
+                if name.len() < user.len() {
+                    out.push(':');
+                    out.push_str(MASK);
+                }
+                out.push('@');
+                out.push_str(host);
+            }
+            None => out.push_str(url),
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
+
+fn mask_parameters(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("password=") {
+        let (before, after) = rest.split_at(at + "password=".len());
+        out.push_str(before);
+        out.push_str(MASK);
+        let end = after.find(|c| c == '&' || ends_url(c)).unwrap_or(after.len());
+        rest = &after[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+fn ends_url(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`')
+}

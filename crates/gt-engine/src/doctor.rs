@@ -1,0 +1,225 @@
+//! `gt doctor`: what is wrong with the town, and the remedy for each finding. // SPEC T6
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use gt_core::rig::Rig;
+use gt_store::{Stamp, Store, StoreError};
+use jiff::SignedDuration;
+
+use crate::config::{self, Config};
+use crate::error::TownError;
+use crate::git;
+use crate::town::Town;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Ok,
+    /// Works, but somebody should know.
+    Warning,
+    Broken,
+}
+
+impl Level {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Ok => "ok",
+            Level::Warning => "warning",
+            Level::Broken => "broken",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub check: &'static str,
+    pub level: Level,
+    pub message: String,
+    pub remedy: Option<String>,
+    /// It was broken and has been mended.
+    pub fixed: bool,
+}
+
+impl Finding {
+    fn ok(check: &'static str, message: impl Into<String>) -> Finding {
+        Finding { check, level: Level::Ok, message: message.into(), remedy: None, fixed: false }
+    }
+
+    fn bad(check: &'static str, level: Level, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { check, level, message: message.into(), remedy: Some(remedy.into()), fixed: false }
+    }
+
+    fn fixed(check: &'static str, message: impl Into<String>) -> Finding {
+        Finding { fixed: true, ..Finding::ok(check, message) }
+    }
+}
+
+/// Looks at everything; with `fix` it mends what it safely can.
+pub fn examine(town: &Town, fix: bool, stamp: &Stamp) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let config = config_finding(town, &mut findings);
+    match town.open_store() {
+        Ok(mut store) => store_findings(&mut store, &config, fix, stamp, &mut findings),
+        Err(error) => findings.push(unopened(&error)),
+    }
+    findings.push(git_finding());
+    findings.push(tmux_finding());
+    findings.push(agent_finding(&config));
+    findings.extend(disk_finding(town, &config));
+    findings
+}
+
+fn config_finding(town: &Town, findings: &mut Vec<Finding>) -> Config {
+    let path = town.config_path();
+    if !path.exists() {
+        let message = format!("{} is missing; every setting has its default", path.display());
+        findings.push(Finding::bad("config", Level::Warning, message, "put it back with `gt init`"));
+        return Config::default();
+    }
+    match town.config_file().load() {
+        Ok(config) => {
+            findings.push(Finding::ok("config", format!("{} is fine", path.display())));
+            config
+        }
+        Err(error) => {
+            let remedy = error.hint().unwrap_or_else(|| format!("edit {}", path.display()));
+            findings.push(Finding::bad("config", Level::Broken, error.to_string(), remedy));
+            Config::default()
+        }
+    }
+}
+
+fn unopened(error: &TownError) -> Finding {
+    let remedy = match error {
+        TownError::NoStore { .. } => "start with an empty one: `gt init`",
+        TownError::Store(StoreError::NewerSchema { .. }) => "use the newer gt that wrote it",
+        _ => "see that the file can be read and written, or bring back a copy",
+    };
+    Finding::bad("store", Level::Broken, crate::error::chain(error), remedy)
+}
+
+fn store_findings(store: &mut Store, config: &Config, fix: bool, stamp: &Stamp, findings: &mut Vec<Finding>) {
+    match inspect(store, fix, stamp) {
+        Ok(found) => findings.extend(found),
+        Err(error) => findings.push(unopened(&error.into())),
+    }
+    match old_events(store, config, fix, stamp) {
+        Ok(found) => findings.extend(found),
+        Err(error) => findings.push(unopened(&error.into())),
+    }
+    match store.rigs() {
+        Ok(rigs) => findings.extend(rigs.iter().map(rig_finding)),
+        Err(error) => findings.push(unopened(&error.into())),
+    }
+}
+
+fn inspect(store: &mut Store, fix: bool, stamp: &Stamp) -> Result<Vec<Finding>, StoreError> {
+    let found = store.inspect(stamp.now)?;
+    let mut findings = Vec::new();
+    if found.damage.is_empty() {
+        let path = store.path().display().to_string();
+        let message = format!("{path} is sound: {} beads, schema {}", found.n_beads, store.schema_version()?);
+        findings.push(Finding::ok("store", message));
+    } else {
+        let remedy = "save what is left with `gt bead export`, then import it into a fresh town";
+        findings.push(Finding::bad("store", Level::Broken, found.damage.join("; "), remedy));
+    }
+    findings.push(match found.disagreements.as_slice() {
+        [] => Finding::ok("readiness", "what is stored is what follows from the dependencies"),
+        wrong if fix => {
+            let n_wrong = wrong.len();
+            store.repair_readiness(stamp)?;
+            Finding::fixed("readiness", format!("worked out anew for {n_wrong} beads"))
+        }
+        [first, ..] => {
+            let n_wrong = found.disagreements.len();
+            let message = format!("wrong for {n_wrong} beads; {} is stored as {}", first.id, first.stored);
+            Finding::bad("readiness", Level::Broken, message, "work it out anew with `gt doctor --fix`")
+        }
+    });
+    Ok(findings)
+}
+
+fn old_events(store: &mut Store, config: &Config, fix: bool, stamp: &Stamp) -> Result<Option<Finding>, StoreError> {
+    let keep = SignedDuration::try_from(config.duration("retention.events")).unwrap_or(SignedDuration::MAX);
+    let Ok(before) = stamp.now.checked_sub(keep) else { return Ok(None) };
+    let n_old = store.prunable_events(before)?;
+    Ok(match n_old {
+        0 => None,
+        _ if fix => Some(Finding::fixed("events", format!("{} old events pruned", store.prune_events(before, stamp)?))),
+        _ => Some(Finding::bad(
+            "events",
+            Level::Warning,
+            format!("{n_old} events are older than `retention.events`"),
+            "prune them with `gt doctor --fix`",
+        )),
+    })
+}
+
+fn rig_finding(rig: &Rig) -> Finding {
+    let remedy = format!("bring the repository back, or take the rig off with `gt rig remove {}`", rig.name);
+    match git::repository_at(Path::new(&rig.path)) {
+        Ok(Some(_)) => Finding::ok("rig", format!("{} is at {}", rig.name, rig.path)),
+        Ok(None) => {
+            Finding::bad("rig", Level::Broken, format!("{}: no git repository at {}", rig.name, rig.path), remedy)
+        }
+        Err(error) => Finding::bad("rig", Level::Broken, format!("{}: {error}", rig.name), remedy),
+    }
+}
+
+fn git_finding() -> Finding {
+    match git::version() {
+        Ok(version) => Finding::ok("git", version),
+        Err(error) => Finding::bad("git", Level::Broken, error.to_string(), "install git"),
+    }
+}
+
+fn tmux_finding() -> Finding {
+    match answer("tmux", "-V") {
+        Some(version) => Finding::ok("tmux", version.trim_start_matches("tmux ").to_owned()),
+        None => Finding::bad(
+            "tmux",
+            Level::Warning,
+            "tmux is not installed; agents run without a terminal to look into",
+            "install tmux, or set `gt config set runtime process`",
+        ),
+    }
+}
+
+/// The agent that is used when nobody names one: is its program there?
+fn agent_finding(config: &Config) -> Finding {
+    let name = config.text("default_agent").unwrap_or_default();
+    let command = config.texts(&config::join(&["agents", &name, "command"]));
+    let program =
+        command.into_iter().next().unwrap_or_else(|| if name == "shell" { "sh".to_owned() } else { name.clone() });
+    match answer(&program, "--version") {
+        Some(version) => Finding::ok("agent", format!("{name}: {version}")),
+        None => Finding::bad(
+            "agent",
+            Level::Warning,
+            format!("the default agent {name} needs `{program}`, which is not on the PATH"),
+            "install it, or choose another with `gt config set default_agent NAME`",
+        ),
+    }
+}
+
+/// The first line a program prints; `None` when it cannot be started.
+fn answer(program: &str, argument: &str) -> Option<String> {
+    let output = Command::new(program).arg(argument).stdin(Stdio::null()).output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or("present").to_owned())
+}
+
+fn disk_finding(town: &Town, config: &Config) -> Option<Finding> {
+    let disk = rustix::fs::statvfs(town.root()).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let wanted = config.size_bytes("guards.free_disk");
+    let message = format!("{} MB free", free / 1_000_000);
+    Some(if free >= wanted {
+        Finding::ok("disk", message)
+    } else {
+        let wants = format!("{message}; `guards.free_disk` wants {} MB", wanted / 1_000_000);
+        Finding::bad("disk", Level::Warning, wants, "make room, or lower `guards.free_disk`")
+    })
+}

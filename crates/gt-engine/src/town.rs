@@ -1,0 +1,112 @@
+//! A town on disk: where it is, how it is made, and how it is opened. // SPEC T1, T2
+//!
+//! A town is a directory with `town.toml` (people edit it) and `.gt/` (ours). What the store does is `gt-store`'s.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gt_core::event::EventType;
+use gt_store::{Stamp, Store};
+use serde_json::json;
+
+use crate::config::{self, ConfigFile};
+use crate::error::TownError;
+
+pub const CONFIG_FILE: &str = "town.toml";
+const STATE_DIR: &str = ".gt";
+const STORE_FILE: &str = "town.db";
+
+/// An existing town.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Town {
+    root: PathBuf,
+}
+
+/// What `init` found to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Init {
+    Created,
+    /// Parts were missing and have been put back.
+    Restored,
+    AlreadyThere,
+}
+
+impl Town {
+    /// Makes a town in `dir`; one that is whole is left alone.
+    pub fn init(dir: &Path, stamp: &Stamp) -> Result<(Town, Init), TownError> {
+        let root = std::path::absolute(dir).map_err(|source| TownError::io("look at", dir, source))?;
+        if let Some(outer) = root.ancestors().skip(1).find(|above| is_town(above))
+            && !is_town(&root)
+        {
+            return Err(TownError::Nested { dir: root.clone(), outer: outer.to_owned() });
+        }
+        let town = Town { root };
+        let (has_config, has_store) = (town.config_path().exists(), town.store_path().exists());
+        if has_config && has_store {
+            return Ok((town, Init::AlreadyThere));
+        }
+        let state = town.state_dir();
+        fs::create_dir_all(&state).map_err(|source| TownError::io("make", &state, source))?;
+        // A town may lie inside a repository; its state is never part of it.
+        write_new(&state.join(".gitignore"), "*\n")?;
+        let mut store = Store::create(&town.store_path())?;
+        if !has_store {
+            store.record(EventType::TownCreated, &json!({}), stamp)?;
+        }
+        if !has_config {
+            write_new(&town.config_path(), &config::template())?;
+        }
+        let done = if has_config || has_store { Init::Restored } else { Init::Created };
+        Ok((town, done))
+    }
+
+    /// The town named by hand, or the nearest one at or above `start`.
+    pub fn find(named: Option<&Path>, start: &Path) -> Result<Town, TownError> {
+        if let Some(named) = named {
+            let root = std::path::absolute(named).map_err(|source| TownError::io("look at", named, source))?;
+            return if is_town(&root) { Ok(Town { root }) } else { Err(TownError::NoTownThere { dir: root }) };
+        }
+        match start.ancestors().find(|dir| is_town(dir)) {
+            Some(root) => Ok(Town { root: root.to_owned() }),
+            None => Err(TownError::NotInATown { start: start.to_owned() }),
+        }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn state_dir(&self) -> PathBuf {
+        self.root.join(STATE_DIR)
+    }
+
+    pub fn store_path(&self) -> PathBuf {
+        self.state_dir().join(STORE_FILE)
+    }
+
+    pub fn config_path(&self) -> PathBuf {
+        self.root.join(CONFIG_FILE)
+    }
+
+    pub fn config_file(&self) -> ConfigFile {
+        ConfigFile::new(self.config_path())
+    }
+
+    pub fn open_store(&self) -> Result<Store, TownError> {
+        if !self.store_path().exists() {
+            return Err(TownError::NoStore { root: self.root.clone() });
+        }
+        Ok(Store::open(&self.store_path())?)
+    }
+}
+
+fn is_town(dir: &Path) -> bool {
+    dir.join(CONFIG_FILE).is_file() || dir.join(STATE_DIR).join(STORE_FILE).is_file()
+}
+
+fn write_new(path: &Path, text: &str) -> Result<(), TownError> {
+    if path.exists() {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(|source| TownError::io("write", path, source))
+}

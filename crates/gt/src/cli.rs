@@ -1,0 +1,75 @@
+//! The command line: every command, its words and its examples.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::cmd::{activity, bead, completions, config, demo, doctor, explain, init, man, rig};
+
+/// Keeps a town of AI coding agents busy, and says why something is not running
+#[derive(Debug, Parser)]
+#[command(
+    name = "gt",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  gt demo                           see it work, in a temporary town
+  gt init                           make a town here
+  gt create \"Fix the login\" -p 1    write down work
+  gt ready                          what could be worked on now
+  gt explain gt-a1b2                why a bead is, or is not, being worked on",
+    after_long_help = "Examples:
+  gt demo                           see it work, in a temporary town
+  gt init                           make a town here
+  gt create \"Fix the login\" -p 1    write down work
+  gt ready                          what could be worked on now
+  gt explain gt-a1b2                why a bead is, or is not, being worked on
+
+Exit codes:
+  0  done, or nothing to do
+  1  refused or failed
+  2  wrong usage
+  3  no such thing
+  4  store or daemon unreachable
+  5  not now (paused, cooling down, no capacity)
+
+The town is the nearest directory above with a town.toml, or what --town or GT_TOWN names."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Globals {
+    /// The town's directory, instead of the nearest one above
+    #[arg(long, global = true, value_name = "DIR", env = "GT_TOWN", hide_env_values = true)]
+    pub(crate) town: Option<PathBuf>,
+    /// Answer in JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Who is asking, for the event log
+    #[arg(long, global = true, value_name = "NAME", env = "GT_ACTOR", hide_env_values = true)]
+    pub(crate) actor: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Init(init::InitArgs),
+    Rig(rig::RigArgs),
+    Config(config::ConfigArgs),
+    Bead(bead::BeadArgs),
+    Create(bead::create::CreateArgs),
+    Show(bead::show::ShowArgs),
+    Close(bead::close::CloseArgs),
+    Ready(bead::ready::ReadyArgs),
+    Explain(explain::ExplainArgs),
+    Activity(activity::ActivityArgs),
+    Doctor(doctor::DoctorArgs),
+    Demo(demo::DemoArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}

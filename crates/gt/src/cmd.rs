@@ -1,0 +1,38 @@
+//! One file per verb; this one only finds the right one.
+
+pub(crate) mod activity;
+pub(crate) mod bead;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod init;
+pub(crate) mod man;
+pub(crate) mod rig;
+
+use std::process::ExitCode;
+
+use crate::cli::Command;
+use crate::context::Context;
+use crate::failure::Failure;
+
+pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Init(args) => init::run(context, &args)?,
+        Command::Rig(args) => rig::run(context, args)?,
+        Command::Config(args) => config::run(context, args)?,
+        Command::Bead(args) => bead::run(context, args)?,
+        Command::Create(args) => bead::create::run(context, args)?,
+        Command::Show(args) => bead::show::run(context, &args)?,
+        Command::Close(args) => bead::close::run(context, &args)?,
+        Command::Ready(args) => bead::ready::run(context, args)?,
+        Command::Explain(args) => explain::run(context, &args)?,
+        Command::Activity(args) => activity::run(context, &args)?,
+        Command::Doctor(args) => return doctor::run(context, &args),
+        Command::Demo(args) => demo::run(context, &args)?,
+        Command::Completions(args) => completions::run(&args)?,
+        Command::Man(args) => man::run(context, &args)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,144 @@
+//! `gt bead`: one file per verb; this one lists them. // SPEC B1
+
+pub(crate) mod blocked;
+pub(crate) mod close;
+pub(crate) mod comment;
+pub(crate) mod create;
+pub(crate) mod delete;
+pub(crate) mod dep;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod label;
+pub(crate) mod list;
+pub(crate) mod ready;
+pub(crate) mod reopen;
+pub(crate) mod show;
+pub(crate) mod update;
+
+use clap::{Args, Subcommand};
+use gt_core::status::{TYPES, unalias_type};
+use gt_core::{near, text};
+use gt_store::Changed;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::failure::{Failure, Kind};
+use crate::render::{self, DIM, GREEN, paint};
+
+/// Write down, change and look at work
+///
+/// A bead is a work item. Beads depend on each other; one that nothing holds back is ready.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt bead create \"Fix the login\" --priority 1
+  gt bead dep add gt-b2 gt-a1     gt-b2 waits for gt-a1
+  gt bead ready
+  gt bead import .beads/issues.jsonl --rig gastown")]
+pub(crate) struct BeadArgs {
+    #[command(subcommand)]
+    command: BeadCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum BeadCommand {
+    Create(create::CreateArgs),
+    Show(show::ShowArgs),
+    List(list::ListArgs),
+    Update(Box<update::UpdateArgs>),
+    Close(close::CloseArgs),
+    Reopen(reopen::ReopenArgs),
+    Delete(delete::DeleteArgs),
+    Ready(ready::ReadyArgs),
+    Blocked(blocked::BlockedArgs),
+    Dep(dep::DepArgs),
+    Label(label::LabelArgs),
+    Comment(comment::CommentArgs),
+    Import(import::ImportArgs),
+    Export(export::ExportArgs),
+}
+
+pub(crate) fn run(context: &Context, args: BeadArgs) -> Result<(), Failure> {
+    match args.command {
+        BeadCommand::Create(args) => create::run(context, args),
+        BeadCommand::Show(args) => show::run(context, &args),
+        BeadCommand::List(args) => list::run(context, args),
+        BeadCommand::Update(args) => update::run(context, *args),
+        BeadCommand::Close(args) => close::run(context, &args),
+        BeadCommand::Reopen(args) => reopen::run(context, &args),
+        BeadCommand::Delete(args) => delete::run(context, &args),
+        BeadCommand::Ready(args) => ready::run(context, args),
+        BeadCommand::Blocked(args) => blocked::run(context, &args),
+        BeadCommand::Dep(args) => dep::run(context, args),
+        BeadCommand::Label(args) => label::run(context, args),
+        BeadCommand::Comment(args) => comment::run(context, args),
+        BeadCommand::Import(args) => import::run(context, &args),
+        BeadCommand::Export(args) => export::run(context, &args),
+    }
+}
+
+/// Reads `2` or `P2`.
+pub(crate) fn parse_priority(word: &str) -> Result<i64, String> {
+    match word.trim_start_matches(['P', 'p']).parse() {
+        Ok(priority @ 0..=4) => Ok(priority),
+        _ => Err("a priority is 0 (most urgent) to 4".to_owned()),
+    }
+}
+
+/// Reads a type, with a suggestion for a mistyped one.
+pub(crate) fn parse_type(word: &str) -> Result<String, String> {
+    let full = unalias_type(word);
+    if TYPES.contains(&full) {
+        return Ok(full.to_owned());
+    }
+    let near = near::closest(word, TYPES);
+    let advice =
+        near.first().map_or_else(|| format!("use one of {}", TYPES.join(", ")), |near| format!("did you mean {near}?"));
+    Err(format!("there is no such type; {advice}"))
+}
+
+/// Checks a longer text and returns it.
+fn checked_body(what: &'static str, words: String) -> Result<String, Failure> {
+    text::check_body(what, &words).map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
+    Ok(words)
+}
+
+/// Checks a short word and returns it.
+fn checked_word(what: &'static str, word: String) -> Result<String, Failure> {
+    text::check_word(what, &word).map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
+    Ok(word)
+}
+
+/// Says what a change did: which beads, and what became ready by it.
+fn report_change(context: &Context, asked: &[String], changed: &Changed, verb: &str) -> Result<(), Failure> {
+    if context.wants_json() {
+        return context.json(&json!({ "changed": changed.beads, "became_ready": changed.became_ready }));
+    }
+    for id in asked {
+        let did = changed.beads.contains(id);
+        context.say(&if did {
+            format!("{id} {verb}.")
+        } else {
+            format!("{id} was {verb} already; nothing was changed.")
+        })?;
+    }
+    if !changed.became_ready.is_empty() {
+        context.say(&format!("{} {}", paint(GREEN, "Now ready:"), changed.became_ready.join(", ")))?;
+    }
+    Ok(())
+}
+
+/// Prints a list, with a word on what the limit left out.
+fn print_listing(context: &Context, listing: &gt_store::Listing, empty: &str) -> Result<(), Failure> {
+    if context.wants_json() {
+        context.json(&render::rows(listing))?;
+    } else if listing.beads.is_empty() {
+        context.say(empty)?;
+    } else {
+        context.say(&render::lines(&listing.beads))?;
+    }
+    if listing.more {
+        let note = format!("Only the first {} are shown; `--limit 0` shows all.", listing.beads.len());
+        context.note(&paint(DIM, &note));
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! `gt bead close`, `gt close`.
+
+use clap::Args;
+
+use super::{checked_body, report_change};
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Close beads, all or none, and say what became ready
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt close gt-a1b2
+  gt close gt-a1b2 gt-c3d4 --reason \"fixed in 3f2a\"")]
+pub(crate) struct CloseArgs {
+    /// Ids
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Why
+    #[arg(long, short, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &CloseArgs) -> Result<(), Failure> {
+    let reason = args.reason.clone().map(|words| checked_body("reason", words)).transpose()?;
+    let changed = context.store()?.close_beads(&args.ids, reason.as_deref(), &context.stamp())?;
+    report_change(context, &args.ids, &changed, "closed")
+}

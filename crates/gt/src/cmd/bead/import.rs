@@ -1,0 +1,133 @@
+//! `gt bead import`. // SPEC B2
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gt_engine::intake::{self, FileReport};
+use gt_store::{ImportOptions, ImportReport};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::failure::{Failure, Kind};
+
+/// How many of a list are named in the report; --json names all.
+const NAMED_MAX: usize = 5;
+
+/// Take in beads from a JSONL file
+///
+/// Reads .beads/issues.jsonl and its relatives. The last line of an id counts; a line that cannot be read is
+/// skipped and reported; an edge that would close a cycle is left out and reported. A bead that was changed here
+/// after the file's version stays as it is. Importing twice changes nothing.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt bead import .beads/issues.jsonl
+  gt bead import .beads/issues.jsonl --rig gastown
+  gt bead import - --strict < issues.jsonl")]
+pub(crate) struct ImportArgs {
+    /// The file, or - for standard input
+    file: PathBuf,
+    /// Bind every bead of the file to this rig, whatever its prefix
+    #[arg(long, value_name = "NAME")]
+    rig: Option<String>,
+    /// Write nothing if a line cannot be read
+    #[arg(long)]
+    strict: bool,
+    /// Take the file's word even where a bead here is newer
+    #[arg(long)]
+    overwrite: bool,
+    /// Report what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<(), Failure> {
+    let mut store = context.store()?;
+    let bytes = read(&args.file)?;
+    let bar = bar(context, bytes.len(), "reading");
+    let file = intake::read(&bytes, |done| bar.set_position(done as u64));
+    bar.finish_and_clear();
+    if args.strict {
+        file.refuse_bad_lines()?;
+    }
+    let options = ImportOptions { rig: args.rig.clone(), overwrite: args.overwrite, dry_run: args.dry_run };
+    let bar = self::bar(context, file.beads.len(), "writing");
+    let (file, town) =
+        intake::import(&mut store, file, &options, &context.stamp(), |done| bar.set_position(done as u64))?;
+    bar.finish_and_clear();
+    if context.wants_json() {
+        return context.json(&report_json(&file, &town, args.dry_run));
+    }
+    context.say(&report_text(args, &file, &town))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let outcome = if path == Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    outcome.map_err(|error| {
+        let kind = if error.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::Refused };
+        Failure::new(kind, format!("cannot read {}: {error}", path.display()))
+    })
+}
+
+fn bar(context: &Context, length: usize, doing: &'static str) -> ProgressBar {
+    if !context.is_watched() || length < 1000 {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3}%").unwrap_or(ProgressStyle::default_bar());
+    ProgressBar::new(length as u64).with_style(style).with_message(doing)
+}
+
+fn report_json(file: &FileReport, town: &ImportReport, dry_run: bool) -> serde_json::Value {
+    json!({
+        "dry_run": dry_run,
+        "lines": file.n_lines,
+        "created": town.created,
+        "updated": town.updated,
+        "unchanged": town.unchanged,
+        "kept_newer": town.kept_newer,
+        "duplicates": town.duplicates,
+        "skipped": file.skipped.iter().map(|line| json!({ "line": line.line, "reason": line.reason })).collect::<Vec<_>>(),
+        "without_id": file.n_no_bead,
+        "tombstones": file.n_tombstones,
+        "dangling": town.dangling,
+        "wrapped": file.n_wrapped,
+        "bad_dependencies": file.n_bad_edges,
+        "unknown_types": file.unknown_edge_types,
+        "dropped_edges": town.dropped_edges.iter().map(|(source, target)| json!([source, target])).collect::<Vec<_>>(),
+    })
+}
+
+fn report_text(args: &ImportArgs, file: &FileReport, town: &ImportReport) -> String {
+    let verb = if args.dry_run { "Would import" } else { "Imported" };
+    let name = if args.file == Path::new("-") { "standard input".to_owned() } else { args.file.display().to_string() };
+    let mut text =
+        format!("{verb} {name}: {} new, {} changed, {} as they were.", town.created, town.updated, town.unchanged);
+    let mut met = |count: usize, what: &str, examples: Vec<String>| {
+        if count > 0 {
+            let more = if examples.len() > NAMED_MAX { ", …" } else { "" };
+            let named = examples.into_iter().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+            let named = if named.is_empty() { named } else { format!(": {named}{more}") };
+            text.push_str(&format!("\n  {count} {what}{named}"));
+        }
+    };
+    let skipped = file.skipped.iter().map(|line| format!("line {} ({})", line.line, line.reason)).collect();
+    met(file.skipped.len(), "skipped, because they cannot be read", skipped);
+    met(town.kept_newer.len(), "kept, because they were changed here later", town.kept_newer.clone());
+    met(town.duplicates, "earlier lines of an id that comes again", Vec::new());
+    met(file.n_no_bead, "records without an id, not beads", Vec::new());
+    let dropped = town.dropped_edges.iter().map(|(source, target)| format!("{source} → {target}")).collect();
+    met(town.dropped_edges.len(), "dependencies left out, because they close a cycle", dropped);
+    met(file.n_bad_edges, "dependencies left out, because they name no target", Vec::new());
+    met(town.dangling, "dependencies on beads that are not here", Vec::new());
+    met(file.n_wrapped, "dependencies written as external:…", Vec::new());
+    let unknown = file.unknown_edge_types.iter().map(|(word, count)| format!("{word} ({count})")).collect();
+    met(file.unknown_edge_types.values().sum(), "dependencies of unknown type, which never block", unknown);
+    met(file.n_tombstones, "deleted beads (tombstones)", Vec::new());
+    text
+}

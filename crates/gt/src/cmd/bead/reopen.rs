@@ -1,0 +1,21 @@
+//! `gt bead reopen`.
+
+use clap::Args;
+
+use super::report_change;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Open closed, pinned or deleted beads again, all or none
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt bead reopen gt-a1b2")]
+pub(crate) struct ReopenArgs {
+    /// Ids
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &ReopenArgs) -> Result<(), Failure> {
+    let changed = context.store()?.reopen_beads(&args.ids, &context.stamp())?;
+    report_change(context, &args.ids, &changed, "reopened")
+}

@@ -1,0 +1,29 @@
+//! `gt explain`: why a bead is, or is not, being worked on. // SPEC B6
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::{BOLD, paint};
+
+/// Say why a bead is, or is not, being worked on
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt explain gt-a1b2
+  gt explain gt-a1b2 --json")]
+pub(crate) struct ExplainArgs {
+    /// The bead's id
+    id: String,
+}
+
+pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Result<(), Failure> {
+    let explanation = context.store()?.explain(&args.id, context.now())?;
+    if context.wants_json() {
+        return context.json(&explanation);
+    }
+    let mut text = format!("{} is {}:", paint(BOLD, &explanation.bead), paint(BOLD, &explanation.state));
+    for reason in &explanation.reasons {
+        text.push_str(&format!("\n  - {}", reason.message));
+    }
+    context.say(&text)
+}

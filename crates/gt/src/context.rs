@@ -1,0 +1,89 @@
+//! What every verb needs: the town, who is asking, the time, and where answers go.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use gt_engine::Town;
+use gt_store::{Stamp, Store};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::cli::Globals;
+use crate::failure::{Failure, Kind};
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    globals: Globals,
+}
+
+impl Context {
+    pub(crate) fn new(globals: Globals) -> Context {
+        Context { globals }
+    }
+
+    pub(crate) fn town(&self) -> Result<Town, Failure> {
+        Ok(Town::find(self.globals.town.as_deref(), &current_dir()?)?)
+    }
+
+    pub(crate) fn store(&self) -> Result<Store, Failure> {
+        Ok(self.town()?.open_store()?)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        gt_core::time::truncate(Timestamp::now())
+    }
+
+    pub(crate) fn actor(&self) -> String {
+        let named = self.globals.actor.clone();
+        let known = || ["BD_ACTOR", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+        named.or_else(known).filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned())
+    }
+
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp::new(self.now(), self.actor())
+    }
+
+    pub(crate) fn wants_json(&self) -> bool {
+        self.globals.json
+    }
+
+    /// Prints for people; colours vanish where they are not wanted.
+    pub(crate) fn say(&self, text: &str) -> Result<(), Failure> {
+        let mut out = anstream::stdout();
+        finish(out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
+    }
+
+    /// Prints one JSON value on a line.
+    pub(crate) fn json<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        let line = serde_json::to_string(value).map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
+        finish(out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
+    }
+
+    /// Prints an aside to standard error, where it does not disturb the answer.
+    pub(crate) fn note(&self, text: &str) {
+        // An aside is worth nothing to nobody.
+        writeln!(anstream::stderr(), "{text}").unwrap_or_default();
+    }
+
+    /// Whether somebody is watching progress.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.wants_json() && io::stderr().is_terminal()
+    }
+}
+
+/// A reader that has seen enough closes the pipe; that is no failure.
+fn finish(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(Failure::new(Kind::Refused, format!("cannot write the answer: {error}"))),
+    }
+}
+
+pub(crate) fn current_dir() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        Failure::new(Kind::NotFound, format!("the current directory cannot be read: {error}"))
+            .hint("go to a directory that exists, or name the town with `--town DIR`")
+    })
+}

@@ -1,0 +1,194 @@
+//! An error as a person or a script meets it: a kind, one sentence, its causes, and what to try.
+//!
+//! The kind alone decides the exit code. // SPEC U1
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use gt_core::refusal::Refusal;
+use gt_engine::TownError;
+use gt_store::StoreError;
+use serde_json::json;
+
+/// What went wrong, as far as a script needs to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Refused,
+    Usage,
+    NotFound,
+    Unreachable,
+}
+
+impl Kind {
+    fn code(self) -> u8 {
+        match self {
+            Kind::Refused => 1,
+            Kind::Usage => 2,
+            Kind::NotFound => 3,
+            Kind::Unreachable => 4,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Refused => "refused",
+            Kind::Usage => "usage",
+            Kind::NotFound => "not-found",
+            Kind::Unreachable => "unreachable",
+        }
+    }
+
+    pub(crate) fn exit_code(self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    message: String,
+    causes: Vec<String>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Failure {
+        Failure { kind, message: message.into(), causes: Vec::new(), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn caused_by(mut self, error: &dyn Error) -> Failure {
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            self.causes.push(error.to_string());
+            cause = error.source();
+        }
+        self
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        self.kind.exit_code()
+    }
+
+    /// Writes itself to standard error.
+    pub(crate) fn report(&self, as_json: bool) {
+        let text = if as_json { self.json() } else { self.text() };
+        // With standard error gone there is nobody left to tell.
+        anstream::stderr().write_all(text.as_bytes()).unwrap_or_default();
+    }
+
+    fn json(&self) -> String {
+        let message = std::iter::once(&self.message).chain(&self.causes).cloned().collect::<Vec<_>>().join(": ");
+        format!("{}\n", json!({ "error": { "code": self.kind.word(), "message": message, "hint": self.hint } }))
+    }
+
+    fn text(&self) -> String {
+        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        let blue = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
+        let mut text = format!("{red}error:{red:#} {}\n", self.message);
+        for cause in &self.causes {
+            text.push_str(&format!("  caused by: {cause}\n"));
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("{blue}hint:{blue:#} {hint}\n"));
+        }
+        text
+    }
+}
+
+impl From<&Refusal> for Failure {
+    fn from(refusal: &Refusal) -> Failure {
+        Failure { hint: refusal.hint(), ..Failure::new(Kind::Refused, refusal.to_string()) }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        (&error).into()
+    }
+}
+
+impl From<&StoreError> for Failure {
+    fn from(error: &StoreError) -> Failure {
+        let (kind, hint) = match error {
+            StoreError::NoBead { near, .. } => {
+                (Kind::NotFound, did_you_mean(near, "`gt bead list --all` shows what there is"))
+            }
+            StoreError::NoRig { near, .. } => (Kind::NotFound, did_you_mean(near, "`gt rig list` shows what there is")),
+            StoreError::Refused(refusal) => return refusal.into(),
+            StoreError::NewerSchema { .. } => {
+                (Kind::Unreachable, "use the newer gt that wrote it; nothing was changed".into())
+            }
+            StoreError::NotAStore { .. } => {
+                (Kind::Unreachable, "move that file away, then `gt init` makes a fresh store".into())
+            }
+            StoreError::ReadOnly { .. } => (
+                Kind::Unreachable,
+                "see that the file and its directory can be written by you; nothing was changed".into(),
+            ),
+            StoreError::Full { .. } => (Kind::Unreachable, "make room and try again; nothing was changed".into()),
+            StoreError::Busy { .. } => (Kind::Unreachable, "try again when the other process is done".into()),
+            StoreError::Damaged { .. } | StoreError::Unreadable { .. } => {
+                (Kind::Unreachable, "see how bad it is with `gt doctor`".into())
+            }
+            StoreError::CannotOpen { .. } | StoreError::Failed { .. } | StoreError::Sqlite(_) => {
+                (Kind::Unreachable, "see what is wrong with `gt doctor`".into())
+            }
+        };
+        Failure::new(kind, error.to_string()).caused_by(error).hint(hint)
+    }
+}
+
+fn did_you_mean(near: &[String], otherwise: &str) -> String {
+    if near.is_empty() {
+        return otherwise.to_owned();
+    }
+    let quoted: Vec<String> = near.iter().map(|word| format!("`{word}`")).collect();
+    format!("did you mean {}?", quoted.join(" or "))
+}
+
+impl From<TownError> for Failure {
+    fn from(error: TownError) -> Failure {
+        let (kind, hint) = match &error {
+            TownError::Store(error) => return error.into(),
+            TownError::Config(config) => (Kind::Refused, config.hint()),
+            TownError::NotInATown { .. } => (
+                Kind::NotFound,
+                Some("make one here with `gt init`, or name one with `--town DIR` or GT_TOWN".to_owned()),
+            ),
+            TownError::NoTownThere { dir } => {
+                (Kind::NotFound, Some(format!("make one with `gt init {}`", dir.display())))
+            }
+            TownError::Nested { .. } => {
+                (Kind::Refused, Some("use that town, or choose a directory outside it".to_owned()))
+            }
+            TownError::NoStore { root } => {
+                (Kind::Unreachable, Some(format!("start with an empty one: `gt init {}`", root.display())))
+            }
+            TownError::NoSuchPath { .. } => (
+                Kind::NotFound,
+                Some("give the path of a git repository, or a URL such as https://… or git@host:path".to_owned()),
+            ),
+            TownError::NotARepository { path } => (
+                Kind::Refused,
+                Some(format!("make it one with `git -C {} init`, or give the top of a repository", path.display())),
+            ),
+            TownError::NoSuchBranch { path, .. } => {
+                (Kind::Refused, Some(format!("see the branches with `git -C {} branch --all`", path.display())))
+            }
+            TownError::NoGit { .. } => (Kind::Refused, Some("install git".to_owned())),
+            TownError::BadLines { .. } => (
+                Kind::Refused,
+                Some("mend the lines, or leave `--strict` away to skip them; nothing was written".to_owned()),
+            ),
+            TownError::Io { .. } | TownError::Git { .. } => (Kind::Refused, None),
+        };
+        Failure { hint, ..Failure::new(kind, error.to_string()).caused_by(&error) }
+    }
+}
