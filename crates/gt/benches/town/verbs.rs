@@ -1,0 +1,117 @@
+//! The store's verbs on towns of several sizes, each beside raw SQLite.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use gt_engine::{Town, intake};
+use gt_store::{ImportOptions, ReadyFilter, Stamp, Store};
+use jiff::Timestamp;
+
+use crate::raw::Raw;
+use crate::synthetic;
+
+const ROUNDS: usize = 200;
+const CLOSE_ROUNDS: usize = 15;
+pub(crate) const FAN_OUTS: [usize; 3] = [1, 100, 10_000];
+
+/// Ours and raw SQLite's, for the same work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pair {
+    pub(crate) ours: Duration,
+    pub(crate) raw: Duration,
+}
+
+impl Pair {
+    pub(crate) fn ratio(self) -> f64 {
+        self.ours.as_secs_f64() / self.raw.as_secs_f64()
+    }
+}
+
+pub(crate) struct Measured {
+    pub(crate) size: usize,
+    pub(crate) town: PathBuf,
+    pub(crate) import: Pair,
+    pub(crate) ready: Pair,
+    pub(crate) show: Pair,
+    pub(crate) close: Vec<(usize, Pair)>,
+}
+
+impl Measured {
+    /// How much more one dependent costs among 10,000 than among 100, fixed costs taken off.
+    pub(crate) fn cost_a_dependent(&self) -> f64 {
+        let [one, hundred, many] = [0, 1, 2].map(|at| self.close[at].1.ours.as_secs_f64());
+        let few = (hundred - one).max(one / 100.0) / 99.0;
+        ((many - one) / 9_999.0) / few
+    }
+}
+
+pub(crate) fn measure(dir: &Path, size: usize) -> Measured {
+    let (town, _) = Town::init(dir, &stamp()).expect("a town");
+    let mut store = town.open_store().expect("its store");
+    let mut raw = Raw::create(&dir.join("raw.db"));
+    let import = import(&mut store, &mut raw, size);
+    let (ready, show) = (ready(&mut store, &raw), show(&mut store, &raw, size));
+    let close = FAN_OUTS.into_iter().map(|n| (n, close(&mut store, dir, n))).collect();
+    Measured { size, town: dir.to_owned(), import, ready, show, close }
+}
+
+fn stamp() -> Stamp {
+    Stamp::new(Timestamp::now(), "bench")
+}
+
+/// From the file's bytes to the commit. Raw SQLite gets the rows already parsed.
+fn import(store: &mut Store, raw: &mut Raw, size: usize) -> Pair {
+    let text = synthetic::jsonl(size);
+    let start = Instant::now();
+    let file = intake::read(text.as_bytes(), |_| {});
+    intake::import(store, file, &ImportOptions::default(), &stamp(), |_| {}).expect("the import");
+    let ours = start.elapsed();
+    let file = intake::read(text.as_bytes(), |_| {});
+    Pair { ours, raw: raw.import(&file.beads) }
+}
+
+fn ready(store: &mut Store, raw: &Raw) -> Pair {
+    let ours = median(ROUNDS, |_| {
+        let start = Instant::now();
+        let listing = store.ready(&ReadyFilter::default(), 100, Timestamp::now()).expect("an answer");
+        assert_eq!(listing.beads.len(), 100);
+        start.elapsed()
+    });
+    Pair { ours, raw: median(ROUNDS, |_| raw.read(1, 100)) }
+}
+
+fn show(store: &mut Store, raw: &Raw, size: usize) -> Pair {
+    let place = |round: usize| (round * 7_919) % size;
+    let ours = median(ROUNDS, |round| {
+        let id = synthetic::id(place(round));
+        let start = Instant::now();
+        store.bead(&id).expect("the bead");
+        start.elapsed()
+    });
+    Pair { ours, raw: median(ROUNDS, |round| raw.read(place(round) as i64 + 1, 1)) }
+}
+
+/// Closes a bead that so many others wait for; reopening it for the next round is not timed.
+fn close(store: &mut Store, dir: &Path, n_dependents: usize) -> Pair {
+    let file = intake::read(synthetic::hub_jsonl(n_dependents).as_bytes(), |_| {});
+    let mut raw = Raw::create(&dir.join(format!("raw-{n_dependents}.db")));
+    raw.import(&file.beads);
+    intake::import(store, file, &ImportOptions::default(), &stamp(), |_| {}).expect("the import");
+    let hub = [synthetic::hub(n_dependents)];
+    let ours = median(CLOSE_ROUNDS, |_| {
+        let start = Instant::now();
+        let changed = store.close_beads(&hub, None, &stamp()).expect("it closes");
+        let took = start.elapsed();
+        assert_eq!(changed.became_ready.len(), n_dependents);
+        store.reopen_beads(&hub, &stamp()).expect("it reopens");
+        took
+    });
+    // The dependents, the hub, its counts and its body.
+    Pair { ours, raw: median(CLOSE_ROUNDS, |_| raw.update(n_dependents + 3)) }
+}
+
+pub(crate) fn median(rounds: usize, mut once: impl FnMut(usize) -> Duration) -> Duration {
+    let mut times: Vec<Duration> = (0..rounds).map(&mut once).collect();
+    times.sort_unstable();
+    times[rounds / 2]
+}
