@@ -1,18 +1,20 @@
 //! JSON fields kept exactly as they came, so that what we do not know survives us.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// Field name → raw JSON text.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Fields(BTreeMap<String, Box<RawValue>>);
+/// Field name → raw JSON text, sorted by name.
+#[derive(Debug, Clone, Default)]
+pub struct Fields(Vec<(Box<str>, Box<RawValue>)>);
 
 impl Fields {
     pub fn parse(json: &str) -> Result<Fields, serde_json::Error> {
-        serde_json::from_str(json)
+        Ok(RawFields::parse(json)?.into_fields())
     }
 
     pub fn to_json(&self) -> String {
@@ -24,11 +26,7 @@ impl Fields {
     }
 
     pub fn get(&self, name: &str) -> Option<&RawValue> {
-        self.0.get(name).map(AsRef::as_ref)
-    }
-
-    pub fn take(&mut self, name: &str) -> Option<Box<RawValue>> {
-        self.0.remove(name)
+        self.find(name).ok().map(|at| self.0[at].1.as_ref())
     }
 
     /// The field as text; `None` when it is absent or not a string.
@@ -37,7 +35,10 @@ impl Fields {
     }
 
     pub fn put_raw(&mut self, name: &str, raw: Box<RawValue>) {
-        self.0.insert(name.to_owned(), raw);
+        match self.find(name) {
+            Ok(at) => self.0[at].1 = raw,
+            Err(at) => self.0.insert(at, (name.into(), raw)),
+        }
     }
 
     pub fn put<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) {
@@ -46,11 +47,17 @@ impl Fields {
     }
 
     pub fn remove(&mut self, name: &str) {
-        self.0.remove(name);
+        if let Ok(at) = self.find(name) {
+            self.0.remove(at);
+        }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
-        self.0.iter().map(|(name, raw)| (name.as_str(), raw.as_ref()))
+        self.0.iter().map(|(name, raw)| (name.as_ref(), raw.as_ref()))
+    }
+
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name))
     }
 }
 
@@ -62,3 +69,77 @@ impl PartialEq for Fields {
 }
 
 impl Eq for Fields {}
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, raw) in self.iter() {
+            map.serialize_entry(name, raw)?;
+        }
+        map.end()
+    }
+}
+
+/// The fields of an object that is being read, still in its text. Of a name that comes twice the last counts.
+pub(crate) struct RawFields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> RawFields<'a> {
+    pub(crate) fn parse(json: &'a str) -> Result<RawFields<'a>, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    /// Takes a field out.
+    pub(crate) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
+        let mut found = None;
+        self.0.retain(|(known, raw)| {
+            if known == name {
+                found = Some(*raw);
+            }
+            known != name
+        });
+        found
+    }
+
+    /// The field as text; `None` when it is absent or not a string.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let (_, raw) = self.0.iter().rev().find(|(known, _)| known == name)?;
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    /// What is left, kept for good.
+    pub(crate) fn into_fields(self) -> Fields {
+        let mut fields = Fields(Vec::with_capacity(self.0.len()));
+        for (name, raw) in self.0 {
+            fields.put_raw(&name, raw.to_owned());
+        }
+        fields
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawFields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RawFields<'a>, D::Error> {
+        deserializer.deserialize_map(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = RawFields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawFields<'de>, A::Error> {
+        let mut fields = Vec::with_capacity(16);
+        while let Some(Name(name)) = map.next_key()? {
+            fields.push((name, map.next_value()?));
+        }
+        Ok(RawFields(fields))
+    }
+}
+
+/// A field name, borrowed from the text wherever it needs no unescaping.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

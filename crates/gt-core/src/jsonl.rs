@@ -3,7 +3,7 @@
 //! Reading is tolerant (real files are old, merged and hand-edited) and never loses a field. The line keeps
 //! the spelling of imported times; the row shows every time in UTC and every known field, absent ones as `null`.
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::bead::{Bead, DEFAULT_PRIORITY};
 use crate::edge::{Edge, EdgeType, unwrap_target};
-use crate::fields::Fields;
+use crate::fields::{Fields, RawFields};
 use crate::status::Status;
 use crate::text::TITLE_CHARS_MAX;
 use crate::{id, time};
@@ -49,7 +49,7 @@ pub enum Line {
 pub fn parse_line(line: &str) -> Result<Line, BadLine> {
     let mut fields = parse_object(line)?;
     let Some(raw_id) = fields.take("id") else { return Ok(Line::NoBead) };
-    let id: String = typed(&raw_id, "id", "a text")?;
+    let id: String = typed(raw_id, "id", "a text")?;
     if !id::is_sane(&id) {
         return Err(BadLine::BadId { id: crate::text::one_line(&id).chars().take(60).collect() });
     }
@@ -64,8 +64,8 @@ pub fn parse_line(line: &str) -> Result<Line, BadLine> {
     bead.issue_type = take_word(&mut fields, "issue_type")?;
     bead.assignee = take_word(&mut fields, "assignee")?;
     bead.labels = take(&mut fields, "labels", "a list of texts")?.unwrap_or_default();
-    bead.comments = take(&mut fields, "comments", "a list of objects")?.unwrap_or_default();
-    let dependencies: Vec<Fields> = take(&mut fields, "dependencies", "a list of objects")?.unwrap_or_default();
+    bead.comments = comments(&mut fields)?;
+    let dependencies: Vec<&RawValue> = take(&mut fields, "dependencies", "a list of objects")?.unwrap_or_default();
     let n_dependencies = dependencies.len();
     bead.edges = dependencies.into_iter().filter_map(|dependency| edge(dependency, &bead.id)).collect();
     bead.created_at = read_time(&mut fields, "created_at");
@@ -73,12 +73,12 @@ pub fn parse_line(line: &str) -> Result<Line, BadLine> {
     bead.closed_at = read_time(&mut fields, "closed_at");
     bead.defer_until = read_time(&mut fields, "defer_until");
     let n_bad_edges = n_dependencies - bead.edges.len();
-    bead.body = fields;
+    bead.body = fields.into_fields();
     Ok(Line::Bead { bead: Box::new(bead), n_bad_edges })
 }
 
-fn parse_object(line: &str) -> Result<Fields, BadLine> {
-    Fields::parse(line).map_err(|error| match serde_json::from_str::<&RawValue>(line) {
+fn parse_object(line: &str) -> Result<RawFields<'_>, BadLine> {
+    RawFields::parse(line).map_err(|error| match serde_json::from_str::<&RawValue>(line) {
         Ok(raw) => BadLine::NotAnObject { found: shape(raw) },
         Err(_) => BadLine::NotJson { reason: reason(&error) },
     })
@@ -104,45 +104,53 @@ fn shape(raw: &RawValue) -> &'static str {
     }
 }
 
-fn typed<T: DeserializeOwned>(raw: &RawValue, field: &'static str, wanted: &'static str) -> Result<T, BadLine> {
+fn typed<'a, T: Deserialize<'a>>(raw: &'a RawValue, field: &'static str, wanted: &'static str) -> Result<T, BadLine> {
     serde_json::from_str(raw.get()).map_err(|_| BadLine::WrongType { field, wanted })
 }
 
-fn take<T: DeserializeOwned>(
-    fields: &mut Fields,
+fn take<'a, T: Deserialize<'a>>(
+    fields: &mut RawFields<'a>,
     field: &'static str,
     wanted: &'static str,
 ) -> Result<Option<T>, BadLine> {
-    fields.take(field).map_or(Ok(None), |raw| typed::<Option<T>>(&raw, field, wanted))
+    fields.take(field).map_or(Ok(None), |raw| typed::<Option<T>>(raw, field, wanted))
 }
 
 /// A text; an empty one counts as absent.
-fn take_word(fields: &mut Fields, field: &'static str) -> Result<Option<String>, BadLine> {
+fn take_word(fields: &mut RawFields<'_>, field: &'static str) -> Result<Option<String>, BadLine> {
     Ok(take::<String>(fields, field, "a text")?.filter(|word| !word.is_empty()))
 }
 
+fn comments(fields: &mut RawFields<'_>) -> Result<Vec<Fields>, BadLine> {
+    let wanted = "a list of objects";
+    let comments: Vec<RawFields<'_>> = take(fields, "comments", wanted)?.unwrap_or_default();
+    Ok(comments.into_iter().map(RawFields::into_fields).collect())
+}
+
 /// Reads a time and leaves its spelling behind where we would write it differently, or cannot read it.
-fn read_time(fields: &mut Fields, name: &str) -> Option<Timestamp> {
+fn read_time(fields: &mut RawFields<'_>, name: &str) -> Option<Timestamp> {
     let spelling = fields.text(name);
     let at = spelling.as_deref().and_then(time::parse).map(time::truncate);
     if spelling == at.map(time::format) {
-        fields.remove(name);
+        fields.take(name);
     }
     at
 }
 
-fn edge(mut dependency: Fields, source: &str) -> Option<Edge> {
-    let spelling = dependency.text("depends_on_id").filter(|id| !id.is_empty())?;
+/// An edge, or nothing when no target is named.
+fn edge(dependency: &RawValue, source: &str) -> Option<Edge> {
+    let mut fields = RawFields::parse(dependency.get()).ok()?;
+    let spelling = fields.text("depends_on_id").filter(|id| !id.is_empty())?;
     let target = unwrap_target(&spelling).to_owned();
     if target == spelling {
-        dependency.remove("depends_on_id");
+        fields.take("depends_on_id");
     }
-    if dependency.text("issue_id").is_none_or(|id| id == source) {
-        dependency.remove("issue_id");
+    if fields.text("issue_id").is_none_or(|id| id == source) {
+        fields.take("issue_id");
     }
-    let kind = dependency.text("type").filter(|word| !word.is_empty());
-    dependency.remove("type");
-    Some(Edge { target, kind: EdgeType::parse(kind.as_deref().unwrap_or("blocks")), extra: dependency })
+    let kind = fields.text("type").filter(|word| !word.is_empty());
+    fields.take("type");
+    Some(Edge { target, kind: EdgeType::parse(kind.as_deref().unwrap_or("blocks")), extra: fields.into_fields() })
 }
 
 /// Fields of the row in the order of the beads form. `true`: a time that lives in the body.

@@ -33,19 +33,27 @@ impl Facts {
     }
 }
 
-/// How many children a bead has, deleted ones left out.
+/// How many children a bead has, and in what state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Children {
-    pub present: i64,
+    /// Every child, deleted ones included.
+    pub total: i64,
     pub active: i64,
     pub closed: i64,
+    pub deleted: i64,
 }
 
 impl Children {
     pub fn add(&mut self, other: Children, times: i64) {
-        self.present += other.present * times;
+        self.total += other.total * times;
         self.active += other.active * times;
         self.closed += other.closed * times;
+        self.deleted += other.deleted * times;
+    }
+
+    /// Whether there are any, deleted ones left out.
+    pub fn exist(&self) -> bool {
+        self.total > self.deleted
     }
 }
 
@@ -144,8 +152,17 @@ impl Node {
         }
     }
 
+    /// Whether it holds back otherwise than `other` does, for some kind of edge.
+    pub fn holds_unlike(&self, other: &Node) -> bool {
+        let gates = [Gate::AllChildren, Gate::AnyChildren];
+        self.is_active() != other.is_active()
+            || self.holds(&EdgeType::MergeBlocks, Gate::AllChildren)
+                != other.holds(&EdgeType::MergeBlocks, Gate::AllChildren)
+            || gates.into_iter().any(|gate| self.holds_waiters(gate) != other.holds_waiters(gate))
+    }
+
     fn holds_waiters(&self, gate: Gate) -> bool {
-        if self.children.present == 0 {
+        if !self.children.exist() {
             return self.is_active();
         }
         let opened_early = gate == Gate::AnyChildren && self.children.closed > 0;
@@ -155,9 +172,10 @@ impl Node {
     /// What this bead adds to its parent's counts.
     pub fn as_child(&self) -> Children {
         Children {
-            present: i64::from(self.facts.status != Status::Tombstone),
+            total: 1,
             active: i64::from(self.is_active()),
             closed: i64::from(self.facts.status == Status::Closed),
+            deleted: i64::from(self.facts.status == Status::Tombstone),
         }
     }
 }

@@ -259,7 +259,7 @@ pub(crate) fn next_key(tx: &Connection) -> Result<Key> {
 fn free_id(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
     if let Some(parent) = &new.parent {
         let parent_key = query::require(tx, parent)?;
-        let n_children: u64 = Ledger::new(tx, stamp.now).node(parent_key)?.children.present as u64;
+        let n_children: u64 = Ledger::new(tx, stamp.now).node(parent_key)?.children.total as u64;
         if let Some(mut ids) = id::child_ids(parent, n_children + 1) {
             return Ok(first_free(tx, &mut ids)?.expect("child numbers never run out"));
         }
@@ -413,25 +413,24 @@ fn claim(tx: &Connection, key: Key, assignee: &str, stamp: &Stamp) -> Result<boo
 }
 
 fn relabel(tx: &Connection, key: Key, id: &str, add: &[String], remove: &[String], stamp: &Stamp) -> Result<bool> {
-    let mut n_changed = 0;
-    for label in add {
-        let added = tx.execute("INSERT OR IGNORE INTO label (bead, label) VALUES (?1, ?2)", params![key, label])?;
-        if added > 0 {
+    let mut labels = rows::load(tx, key)?.labels;
+    let before = labels.clone();
+    for label in add.iter().filter(|label| !before.contains(label)) {
+        if !labels.contains(label) {
+            labels.push(label.clone());
             events::append(tx, stamp, EventType::BeadLabelled, Some(id), &json!({ "label": label }))?;
         }
-        n_changed += added;
     }
-    for label in remove {
-        let removed = tx.execute("DELETE FROM label WHERE bead = ?1 AND label = ?2", params![key, label])?;
-        if removed > 0 {
-            events::append(tx, stamp, EventType::BeadUnlabelled, Some(id), &json!({ "label": label }))?;
-        }
-        n_changed += removed;
+    for label in remove.iter().filter(|label| before.contains(label)) {
+        labels.retain(|other| other != label);
+        events::append(tx, stamp, EventType::BeadUnlabelled, Some(id), &json!({ "label": label }))?;
     }
-    if n_changed > 0 {
-        touch(tx, key, stamp)?;
+    if labels == before {
+        return Ok(false);
     }
-    Ok(n_changed > 0)
+    rows::replace_labels(tx, key, &labels)?;
+    touch(tx, key, stamp)?;
+    Ok(true)
 }
 
 /// Marks a bead as changed now.

@@ -136,12 +136,13 @@ impl Town {
 
 fn describe(node: &Node) -> String {
     format!(
-        "{} (holding {}, blocked parents {}, children {}/{}/{})",
+        "{} (holding {}, blocked parents {}, children {}/{}/{}/{})",
         node.standing().as_str(),
         node.holding,
         node.blocked_parents,
-        node.children.present,
+        node.children.total,
         node.children.active,
-        node.children.closed
+        node.children.closed,
+        node.children.deleted
     )
 }

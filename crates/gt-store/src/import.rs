@@ -6,6 +6,7 @@
 
 use gt_core::bead::Bead;
 use gt_core::cycle::{self, BatchArc, Spot};
+use gt_core::edge::EdgeType;
 use gt_core::event::EventType;
 use gt_core::readiness::Facts;
 use rusqlite::Connection;
@@ -66,8 +67,7 @@ impl Store {
             }
             let mut report = ImportReport::default();
             let mut intake = Intake::sort(tx, beads, options, &mut report)?;
-            intake.drop_cycles(tx, &mut report)?;
-            report.dangling = intake.count_dangling(tx)?;
+            intake.judge_edges(tx, &mut report)?;
             intake.write(tx, stamp, &mut report, &mut progress)?;
             Ok(report)
         };
@@ -87,7 +87,6 @@ struct Incoming {
 
 struct Intake {
     incoming: Vec<Incoming>,
-    by_id: FxHashMap<String, usize>,
 }
 
 impl Intake {
@@ -101,7 +100,7 @@ impl Intake {
         let n_lines = beads.len();
         let beads = last_of_each(beads);
         report.duplicates = n_lines - beads.len();
-        let mut intake = Intake { incoming: Vec::with_capacity(beads.len()), by_id: FxHashMap::default() };
+        let mut intake = Intake { incoming: Vec::with_capacity(beads.len()) };
         let mut next = next_key(tx)?;
         let is_empty_town = next == 1;
         for mut bead in beads {
@@ -111,7 +110,6 @@ impl Intake {
             bead.rig = options.rig.clone().or_else(|| before.as_ref().and_then(|before| before.rig.clone()));
             let key = present.unwrap_or(next);
             next += Key::from(present.is_none());
-            intake.by_id.insert(bead.id.clone(), intake.incoming.len());
             intake.incoming.push(Incoming { key, bead, before, kept: false });
         }
         intake.keep_newer(options, report);
@@ -134,8 +132,8 @@ impl Intake {
         }
     }
 
-    /// Leaves out edges that would close a cycle, in the order of the file.
-    fn drop_cycles(&mut self, tx: &Connection, report: &mut ImportReport) -> Result<()> {
+    /// Leaves out edges that would close a cycle, in the order of the file; counts those that lead nowhere.
+    fn judge_edges(&mut self, tx: &Connection, report: &mut ImportReport) -> Result<()> {
         for Incoming { bead, .. } in &mut self.incoming {
             let id = bead.id.clone();
             bead.edges.retain(|edge| {
@@ -146,7 +144,9 @@ impl Intake {
                 !is_self
             });
         }
-        let dropped = WaitGraph::of(tx, self)?.closing();
+        let graph = WaitGraph::of(tx, self)?;
+        report.dangling = graph.count_dangling(tx, self)?;
+        let dropped = graph.closing();
         for (incoming, at) in dropped.into_iter().rev() {
             let bead = &mut self.incoming[incoming].bead;
             let edge = bead.edges.remove(at);
@@ -154,15 +154,6 @@ impl Intake {
         }
         report.dropped_edges.sort_unstable();
         Ok(())
-    }
-
-    fn count_dangling(&self, tx: &Connection) -> Result<usize> {
-        let mut n_dangling = 0;
-        for edge in self.incoming.iter().flat_map(|incoming| &incoming.bead.edges) {
-            let is_here = self.by_id.contains_key(&edge.target) || rows::key_of(tx, &edge.target)?.is_some();
-            n_dangling += usize::from(!is_here);
-        }
-        Ok(n_dangling)
     }
 
     fn write(
@@ -186,8 +177,11 @@ impl Intake {
                 Some(before) => unlink_gone(&mut ledger, *key, before, bead)?,
             }
         }
-        for Incoming { key, bead, before, .. } in &self.incoming {
-            link_new(&mut ledger, *key, before.as_ref(), bead)?;
+        // Parents last: until then nothing that becomes blocked has children to tell.
+        for is_parent in [false, true] {
+            for Incoming { key, bead, before, .. } in &self.incoming {
+                link_new(&mut ledger, *key, before.as_ref(), bead, is_parent)?;
+            }
         }
         for (n_done, incoming) in self.incoming.iter().enumerate() {
             write_one(tx, &mut ledger, incoming, stamp, report)?;
@@ -200,21 +194,23 @@ impl Intake {
 
 /// The last line of each id, at the place of that line.
 fn last_of_each(beads: Vec<ImportBead>) -> Vec<Bead> {
-    let mut seen: FxHashSet<String> = FxHashSet::default();
-    let mut kept: Vec<Bead> =
-        beads.into_iter().rev().filter(|one| seen.insert(one.bead.id.clone())).map(|one| one.bead).collect();
-    kept.reverse();
-    kept
+    let last: FxHashMap<&str, usize> = beads.iter().enumerate().map(|(at, one)| (one.bead.id.as_str(), at)).collect();
+    let is_last: Vec<bool> = beads.iter().enumerate().map(|(at, one)| last[one.bead.id.as_str()] == at).collect();
+    beads.into_iter().zip(is_last).filter(|(_, is_last)| *is_last).map(|(one, _)| one.bead).collect()
 }
 
 /// Takes out what a bead says twice: of edges with the same ends and type the last counts.
 fn tidy(bead: &mut Bead) {
-    let mut seen = FxHashSet::default();
-    bead.labels.retain(|label| seen.insert(label.clone()));
-    let mut seen = FxHashSet::default();
-    bead.edges.reverse();
-    bead.edges.retain(|edge| seen.insert((edge.target.clone(), edge.kind.clone())));
-    bead.edges.reverse();
+    if bead.labels.len() > 1 {
+        let mut seen = FxHashSet::default();
+        bead.labels.retain(|label| seen.insert(label.clone()));
+    }
+    if bead.edges.len() > 1 {
+        let mut seen = FxHashSet::default();
+        bead.edges.reverse();
+        bead.edges.retain(|edge| seen.insert((edge.target.clone(), edge.kind.clone())));
+        bead.edges.reverse();
+    }
 }
 
 fn unlink_gone(ledger: &mut Ledger<'_>, key: Key, before: &Bead, after: &Bead) -> Result<()> {
@@ -225,10 +221,17 @@ fn unlink_gone(ledger: &mut Ledger<'_>, key: Key, before: &Bead, after: &Bead) -
     Ok(())
 }
 
-fn link_new(ledger: &mut Ledger<'_>, key: Key, before: Option<&Bead>, after: &Bead) -> Result<()> {
+fn link_new(
+    ledger: &mut Ledger<'_>,
+    key: Key,
+    before: Option<&Bead>,
+    after: &Bead,
+    is_parent: bool,
+) -> Result<()> {
     let before = before.map_or(&[][..], |before| &before.edges);
     let present: FxHashMap<_, _> = before.iter().map(|edge| ((&edge.target, &edge.kind), edge)).collect();
-    for edge in after.edges.iter().filter(|edge| present.get(&(&edge.target, &edge.kind)) != Some(edge)) {
+    let wanted = after.edges.iter().filter(|edge| (edge.kind == EdgeType::ParentChild) == is_parent);
+    for edge in wanted.filter(|edge| present.get(&(&edge.target, &edge.kind)) != Some(edge)) {
         ledger.link(key, edge)?;
     }
     Ok(())
@@ -254,9 +257,8 @@ fn write_one(
         }
         Some(_) => {
             ledger.rewrite(*key, bead)?;
-            rows::delete_labels_and_comments(tx, *key)?;
-            rows::write_labels(tx, *key, &bead.labels)?;
-            rows::write_comments(tx, *key, &bead.comments)?;
+            rows::replace_labels(tx, *key, &bead.labels)?;
+            rows::replace_comments(tx, *key, &bead.comments)?;
             report.updated += 1;
             EventType::BeadUpdated
         }
@@ -275,67 +277,109 @@ fn is_same(before: &Bead, after: &Bead) -> bool {
 }
 
 /// The waiting graph of the file's beads and of all that they wait for outside it.
-struct WaitGraph {
-    spots: FxHashMap<Spot<String>, u32>,
+struct WaitGraph<'a> {
+    /// Beads by number: those of the file as they come, then others as they are met.
+    numbers: FxHashMap<&'a str, u32>,
+    met: FxHashMap<String, u32>,
     arcs: Vec<BatchArc>,
     /// Which edge of which incoming bead an owner number stands for.
     owners: Vec<(usize, usize)>,
+    /// Beads whose stored edges are still to be looked at, and all that ever were.
+    open: Vec<String>,
+    seen: FxHashSet<String>,
 }
 
-impl WaitGraph {
-    fn of(tx: &Connection, intake: &Intake) -> Result<WaitGraph> {
-        let mut graph = WaitGraph { spots: FxHashMap::default(), arcs: Vec::new(), owners: Vec::new() };
+impl<'a> WaitGraph<'a> {
+    fn of(tx: &Connection, intake: &'a Intake) -> Result<WaitGraph<'a>> {
+        let numbers = intake.incoming.iter().enumerate().map(|(at, one)| (one.bead.id.as_str(), at as u32)).collect();
+        let mut graph = WaitGraph {
+            numbers,
+            met: FxHashMap::default(),
+            arcs: Vec::new(),
+            owners: Vec::new(),
+            open: Vec::new(),
+            seen: FxHashSet::default(),
+        };
+        // Without stored edges, what lies outside the file waits for nothing and closes no ring.
+        let looks_outside = query::has_edges(tx)?;
         for (at, Incoming { bead, .. }) in intake.incoming.iter().enumerate() {
             for (edge_at, edge) in bead.edges.iter().enumerate().filter(|(_, edge)| edge.kind.touches_readiness()) {
-                let owner = graph.owners.len() as u32;
-                graph.owners.push((at, edge_at));
-                for (from, to) in cycle::arcs(&bead.id, &edge.target, &edge.kind) {
-                    graph.push(from, to, Some(owner));
+                if looks_outside || graph.numbers.contains_key(edge.target.as_str()) {
+                    let owner = graph.owners.len() as u32;
+                    graph.owners.push((at, edge_at));
+                    let (source, target) = (at as u32, graph.number(&edge.target));
+                    graph.push(source, target, &edge.kind, Some(owner));
+                    graph.reach(&edge.target, &edge.kind);
                 }
             }
         }
-        if query::has_edges(tx)? {
-            graph.add_outside(tx, &intake.by_id)?;
+        if looks_outside {
+            graph.add_outside(tx)?;
         }
         Ok(graph)
     }
 
-    fn push(&mut self, from: Spot<String>, to: Spot<String>, owner: Option<u32>) {
-        let from = self.spot(from);
-        let to = self.spot(to);
-        self.arcs.push(BatchArc { from, to, owner });
+    fn number(&mut self, id: &str) -> u32 {
+        if let Some(number) = self.numbers.get(id).or_else(|| self.met.get(id)) {
+            return *number;
+        }
+        let number = (self.numbers.len() + self.met.len()) as u32;
+        self.met.insert(id.to_owned(), number);
+        number
     }
 
-    fn spot(&mut self, spot: Spot<String>) -> u32 {
-        let next = self.spots.len() as u32;
-        *self.spots.entry(spot).or_insert(next)
+    fn push(&mut self, source: u32, target: u32, kind: &EdgeType, owner: Option<u32>) {
+        let arcs = cycle::arcs(&source, &target, kind);
+        self.arcs.extend(arcs.into_iter().map(|(from, to)| BatchArc { from: spot(from), to: spot(to), owner }));
     }
 
-    /// Follows stored edges from every place the file reaches; edges of the file's own beads are replaced by it.
-    fn add_outside(&mut self, tx: &Connection, in_file: &FxHashMap<String, usize>) -> Result<()> {
-        let mut open: Vec<Spot<String>> = self.spots.keys().cloned().collect();
-        while let Some(spot) = open.pop() {
-            if matches!(&spot, Spot::Bead(id) if in_file.contains_key(id)) {
-                continue;
-            }
-            for next in links::next_spots(tx, &spot)? {
-                // A child of the file's is linked, or no longer, by the file itself.
-                if matches!(&spot, Spot::ChildrenOf(_)) && in_file.contains_key(next.bead()) {
+    /// Notes a bead to look at: one outside the file, or one whose children, perhaps outside, are waited for.
+    fn reach(&mut self, target: &str, kind: &EdgeType) {
+        let may_lead_out = *kind == EdgeType::WaitsFor || !self.numbers.contains_key(target);
+        if may_lead_out && !self.seen.contains(target) {
+            self.seen.insert(target.to_owned());
+            self.open.push(target.to_owned());
+        }
+    }
+
+    /// Follows stored edges from every bead the file reaches; edges of the file's own beads are replaced by it.
+    fn add_outside(&mut self, tx: &Connection) -> Result<()> {
+        while let Some(id) = self.open.pop() {
+            for (source, target, kind) in links::waits_around(tx, &id)? {
+                if self.numbers.contains_key(source.as_str()) {
                     continue;
                 }
-                if !self.spots.contains_key(&next) {
-                    open.push(next.clone());
-                }
-                self.push(spot.clone(), next, None);
+                let (from, to) = (self.number(&source), self.number(&target));
+                self.push(from, to, &kind, None);
+                self.reach(&source, &EdgeType::ParentChild);
+                self.reach(&target, &kind);
             }
         }
         Ok(())
     }
 
+    fn count_dangling(&self, tx: &Connection, intake: &Intake) -> Result<usize> {
+        let mut n_dangling = 0;
+        for edge in intake.incoming.iter().flat_map(|incoming| &incoming.bead.edges) {
+            let is_here = self.numbers.contains_key(edge.target.as_str()) || rows::key_of(tx, &edge.target)?.is_some();
+            n_dangling += usize::from(!is_here);
+        }
+        Ok(n_dangling)
+    }
+
     fn closing(&self) -> Vec<(usize, usize)> {
-        let owners = cycle::closing_edges(self.spots.len(), &self.arcs);
+        let n_spots = 2 * (self.numbers.len() + self.met.len());
+        let owners = cycle::closing_edges(n_spots, &self.arcs);
         let mut edges: Vec<(usize, usize)> = owners.into_iter().map(|owner| self.owners[owner as usize]).collect();
         edges.sort_unstable();
         edges
+    }
+}
+
+/// Two numbers a bead: one for itself, one for its children.
+fn spot(spot: Spot<u32>) -> u32 {
+    match spot {
+        Spot::Bead(number) => 2 * number,
+        Spot::ChildrenOf(number) => 2 * number + 1,
     }
 }

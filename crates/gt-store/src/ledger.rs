@@ -214,11 +214,9 @@ impl<'tx> Ledger<'tx> {
     }
 
     fn follow_one(&mut self, Change { key, before, after }: &Change) -> Result<()> {
-        let as_target = before.facts.status != after.facts.status
-            || before.facts.merged != after.facts.merged
-            || before.children != after.children;
+        let as_target = after.holds_unlike(before);
         let flipped = i64::from(after.is_blocked()) - i64::from(before.is_blocked());
-        if as_target || flipped != 0 {
+        if as_target || (flipped != 0 && after.children.total > 0) {
             let id = self.entry(*key)?.id.clone();
             for Incoming { source, kind } in self.incoming(&id)? {
                 let delta = if kind == EdgeType::ParentChild {

@@ -98,7 +98,7 @@ pub(crate) fn refuse_cycle(tx: &Connection, source: &str, edge: &Edge) -> Result
 }
 
 /// What a place in the waiting graph waits for.
-pub(crate) fn next_spots(tx: &Connection, spot: &Spot<String>) -> Result<Vec<Spot<String>>> {
+fn next_spots(tx: &Connection, spot: &Spot<String>) -> Result<Vec<Spot<String>>> {
     match spot {
         Spot::Bead(id) => {
             let Some(key) = rows::key_of(tx, id)? else { return Ok(Vec::new()) };
@@ -109,13 +109,7 @@ pub(crate) fn next_spots(tx: &Connection, spot: &Spot<String>) -> Result<Vec<Spo
                 .map(|(_, to)| to)
                 .collect())
         }
-        Spot::ChildrenOf(id) => {
-            let mut query = tx.prepare_cached(
-                "SELECT bead.id FROM edge JOIN bead ON key = source WHERE target = ?1 AND type = 'parent-child'",
-            )?;
-            let ids = query.query_map([id], |row| row.get(0).map(Spot::Bead))?;
-            Ok(ids.collect::<rusqlite::Result<_>>()?)
-        }
+        Spot::ChildrenOf(id) => Ok(children_of(tx, id)?.into_iter().map(Spot::Bead).collect()),
     }
 }
 
@@ -126,4 +120,19 @@ pub(crate) fn waits_of(tx: &Connection, key: Key) -> Result<Vec<(String, EdgeTyp
     let mut edges: Vec<(String, EdgeType)> = edges.collect::<rusqlite::Result<_>>()?;
     edges.retain(|(_, kind)| kind.touches_readiness());
     Ok(edges)
+}
+
+/// Every edge through which waiting leads on from a bead: its own, and those of its children to it.
+pub(crate) fn waits_around(tx: &Connection, id: &str) -> Result<Vec<(String, String, EdgeType)>> {
+    let Some(key) = rows::key_of(tx, id)? else { return Ok(Vec::new()) };
+    let own = waits_of(tx, key)?.into_iter().map(|(target, kind)| (id.to_owned(), target, kind));
+    let children = children_of(tx, id)?.into_iter().map(|child| (child, id.to_owned(), EdgeType::ParentChild));
+    Ok(own.chain(children).collect())
+}
+
+fn children_of(tx: &Connection, id: &str) -> Result<Vec<String>> {
+    let mut query = tx.prepare_cached(
+        "SELECT bead.id FROM edge JOIN bead ON key = source WHERE target = ?1 AND type = 'parent-child'",
+    )?;
+    Ok(query.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }

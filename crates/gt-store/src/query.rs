@@ -159,7 +159,7 @@ impl Store {
     pub fn explain(&mut self, id: &str, now: Timestamp) -> std::result::Result<Explanation, StoreError> {
         self.read(|tx| {
             let key = require(tx, id)?;
-            let (bead, node) = (rows::load(tx, key)?, node(tx, key)?);
+            let (bead, node) = rows::load_with_node(tx, key)?;
             let rigs = rigs::all(tx)?;
             let mut blockers = blockers(tx, &bead)?;
             blockers.extend(deferred_parents(tx, &bead, now)?);
@@ -201,8 +201,7 @@ pub(crate) fn node(tx: &Connection, key: Key) -> Result<Node> {
 }
 
 fn view(tx: &Connection, key: Key, rigs: &[Rig]) -> Result<View> {
-    let bead = rows::load(tx, key)?;
-    let node = node(tx, key)?;
+    let (bead, node) = rows::load_with_node(tx, key)?;
     let rig = match rig::home(&bead.id, bead.rig.as_deref(), rigs) {
         Home::Rig(rig) => Some(rig.name.clone()),
         Home::Town | Home::Nowhere => None,
@@ -223,7 +222,7 @@ fn blockers(tx: &Connection, bead: &Bead) -> Result<Vec<Blocker>> {
         let target = node(tx, key)?;
         let why = match edge.kind {
             EdgeType::ParentChild if target.is_blocked() => BlockedBy::BlockedParent,
-            EdgeType::WaitsFor if target.holds(&edge.kind, edge.gate()) && target.children.present > 0 => {
+            EdgeType::WaitsFor if target.holds(&edge.kind, edge.gate()) && target.children.exist() => {
                 BlockedBy::Children { active: target.children.active }
             }
             EdgeType::MergeBlocks if target.holds(&edge.kind, edge.gate()) && !target.is_active() => {

@@ -21,7 +21,7 @@ pub(crate) fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-fn optional_time(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<Timestamp>> {
+fn time_at(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(timestamp))
 }
 
@@ -34,31 +34,36 @@ pub(crate) fn key_of(tx: &Connection, id: &str) -> Result<Option<Key>> {
     Ok(tx.prepare_cached("SELECT key FROM bead WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?)
 }
 
-/// The columns of `node_from_row`, in its order.
+/// The columns that make a node, in the order `node_from_row` reads them.
 pub(crate) const NODE_COLUMNS: &str = "id, status, issue_type, defer_until, pinned, wisp, merged, \
-    children_present, children_active, children_closed, holding, blocked_parents, wake_at";
+    children_total, children_active, children_closed, children_deleted, holding, blocked_parents, wake_at";
 
 pub(crate) fn node_from_row(row: &Row<'_>) -> rusqlite::Result<(String, Node)> {
     let facts = Facts {
         status: Status::parse(row.get_ref(1)?.as_str()?),
         bookkeeping: status::is_bookkeeping(row.get_ref(2)?.as_str_or_null()?),
-        defer_until: row.get::<_, Option<i64>>(3)?.map(timestamp),
+        defer_until: time_at(row, 3)?,
         pinned: row.get(4)?,
         ephemeral: row.get(5)?,
         merged: row.get(6)?,
     };
-    let children = Children { present: row.get(7)?, active: row.get(8)?, closed: row.get(9)? };
-    let wake_at = row.get::<_, Option<i64>>(12)?.map(timestamp);
-    Ok((row.get(0)?, Node { facts, children, holding: row.get(10)?, blocked_parents: row.get(11)?, wake_at }))
+    let children = Children { total: row.get(7)?, active: row.get(8)?, closed: row.get(9)?, deleted: row.get(10)? };
+    let (holding, blocked_parents, wake_at) = (row.get(11)?, row.get(12)?, time_at(row, 13)?);
+    Ok((row.get(0)?, Node { facts, children, holding, blocked_parents, wake_at }))
 }
+
+/// Where the columns of `BEAD_COLUMNS` begin behind those of the node.
+const AFTER_NODE: usize = 14;
+const BEAD_COLUMNS: &str = "title, priority, assignee, rig, created_at, updated_at, closed_at, body";
 
 /// Writes a new bead with everything that belongs to it, except its edges.
 pub(crate) fn insert(tx: &Connection, key: Key, bead: &Bead, node: &Node) -> Result<()> {
     tx.prepare_cached(
         "INSERT INTO bead (key, id, title, status, priority, issue_type, assignee, rig, created_at, updated_at,
-           closed_at, defer_until, pinned, wisp, merged, children_present, children_active, children_closed,
-           holding, blocked_parents, wake_at, standing)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+           closed_at, defer_until, pinned, wisp, merged, children_total, children_active, children_closed,
+           children_deleted, holding, blocked_parents, wake_at, standing)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
+           ?23)",
     )?
     .execute(params![
         key,
@@ -76,9 +81,10 @@ pub(crate) fn insert(tx: &Connection, key: Key, bead: &Bead, node: &Node) -> Res
         node.facts.pinned,
         node.facts.ephemeral,
         node.facts.merged,
-        node.children.present,
+        node.children.total,
         node.children.active,
         node.children.closed,
+        node.children.deleted,
         node.holding,
         node.blocked_parents,
         node.wake_at.map(micros),
@@ -121,14 +127,15 @@ pub(crate) fn update(tx: &Connection, key: Key, bead: &Bead) -> Result<()> {
 /// Writes a node's maintained counts.
 pub(crate) fn update_counts(tx: &Connection, key: Key, node: &Node) -> Result<()> {
     tx.prepare_cached(
-        "UPDATE bead SET children_present = ?2, children_active = ?3, children_closed = ?4, holding = ?5,
-           blocked_parents = ?6, wake_at = ?7, standing = ?8 WHERE key = ?1",
+        "UPDATE bead SET children_total = ?2, children_active = ?3, children_closed = ?4, children_deleted = ?5,
+           holding = ?6, blocked_parents = ?7, wake_at = ?8, standing = ?9 WHERE key = ?1",
     )?
     .execute(params![
         key,
-        node.children.present,
+        node.children.total,
         node.children.active,
         node.children.closed,
+        node.children.deleted,
         node.holding,
         node.blocked_parents,
         node.wake_at.map(micros),
@@ -137,10 +144,10 @@ pub(crate) fn update_counts(tx: &Connection, key: Key, node: &Node) -> Result<()
     Ok(())
 }
 
-pub(crate) fn write_labels(tx: &Connection, key: Key, labels: &[String]) -> Result<()> {
-    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO label (bead, label) VALUES (?1, ?2)")?;
-    for label in labels {
-        insert.execute(params![key, label])?;
+fn write_labels(tx: &Connection, key: Key, labels: &[String]) -> Result<()> {
+    let mut insert = tx.prepare_cached("INSERT INTO label (bead, place, label) VALUES (?1, ?2, ?3)")?;
+    for (place, label) in (0_i64..).zip(labels) {
+        insert.execute(params![key, place, label])?;
     }
     Ok(())
 }
@@ -153,35 +160,42 @@ pub(crate) fn write_comments(tx: &Connection, key: Key, comments: &[Fields]) -> 
     Ok(())
 }
 
-pub(crate) fn delete_labels_and_comments(tx: &Connection, key: Key) -> Result<()> {
+pub(crate) fn replace_labels(tx: &Connection, key: Key, labels: &[String]) -> Result<()> {
     tx.prepare_cached("DELETE FROM label WHERE bead = ?1")?.execute([key])?;
+    write_labels(tx, key, labels)
+}
+
+pub(crate) fn replace_comments(tx: &Connection, key: Key, comments: &[Fields]) -> Result<()> {
     tx.prepare_cached("DELETE FROM comment WHERE bead = ?1")?.execute([key])?;
-    Ok(())
+    write_comments(tx, key, comments)
 }
 
 /// Reads a bead with everything that belongs to it.
 pub(crate) fn load(tx: &Connection, key: Key) -> Result<Bead> {
-    let mut query = tx.prepare_cached("SELECT bead.*, body FROM bead JOIN bead_body ON bead = key WHERE key = ?1")?;
-    let (mut bead, body) = query.query_row([key], |row| Ok((bead_from_row(row)?, row.get::<_, String>("body")?)))?;
-    bead.body = fields(&body, "a bead's body")?;
+    Ok(load_with_node(tx, key)?.0)
+}
+
+pub(crate) fn load_with_node(tx: &Connection, key: Key) -> Result<(Bead, Node)> {
+    let sql = format!("SELECT {NODE_COLUMNS}, {BEAD_COLUMNS} FROM bead JOIN bead_body ON bead = key WHERE key = ?1");
+    let mut query = tx.prepare_cached(&sql)?;
+    let mut rows = query.query([key])?;
+    let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let (id, node) = node_from_row(row)?;
+    let mut bead = Bead::new(id, row.get::<_, String>(AFTER_NODE)?);
+    bead.status = node.facts.status.clone();
+    bead.issue_type = row.get(2)?;
+    bead.defer_until = node.facts.defer_until;
+    bead.priority = row.get(AFTER_NODE + 1)?;
+    bead.assignee = row.get(AFTER_NODE + 2)?;
+    bead.rig = row.get(AFTER_NODE + 3)?;
+    bead.created_at = time_at(row, AFTER_NODE + 4)?;
+    bead.updated_at = time_at(row, AFTER_NODE + 5)?;
+    bead.closed_at = time_at(row, AFTER_NODE + 6)?;
+    bead.body = fields(row.get_ref(AFTER_NODE + 7)?.as_str().map_err(rusqlite::Error::from)?, "a bead's body")?;
     bead.labels = labels(tx, key)?;
     bead.edges = edges_of(tx, key)?;
     bead.comments = comments(tx, key)?;
-    Ok(bead)
-}
-
-fn bead_from_row(row: &Row<'_>) -> rusqlite::Result<Bead> {
-    let mut bead = Bead::new(row.get::<_, String>("id")?, row.get::<_, String>("title")?);
-    bead.status = Status::parse(row.get_ref("status")?.as_str()?);
-    bead.priority = row.get("priority")?;
-    bead.issue_type = row.get("issue_type")?;
-    bead.assignee = row.get("assignee")?;
-    bead.rig = row.get("rig")?;
-    bead.created_at = optional_time(row, "created_at")?;
-    bead.updated_at = optional_time(row, "updated_at")?;
-    bead.closed_at = optional_time(row, "closed_at")?;
-    bead.defer_until = optional_time(row, "defer_until")?;
-    Ok(bead)
+    Ok((bead, node))
 }
 
 pub(crate) fn fields(json: &str, place: &'static str) -> Result<Fields> {
@@ -189,7 +203,7 @@ pub(crate) fn fields(json: &str, place: &'static str) -> Result<Fields> {
 }
 
 fn labels(tx: &Connection, key: Key) -> Result<Vec<String>> {
-    let mut query = tx.prepare_cached("SELECT label FROM label WHERE bead = ?1 ORDER BY rowid")?;
+    let mut query = tx.prepare_cached("SELECT label FROM label WHERE bead = ?1 ORDER BY place")?;
     Ok(query.query_map([key], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 

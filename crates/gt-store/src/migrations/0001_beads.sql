@@ -18,9 +18,10 @@ CREATE TABLE bead (
   wisp             INTEGER NOT NULL,
   merged           INTEGER NOT NULL,
   -- maintained: what follows from the neighbours (docs/decisions/0002)
-  children_present INTEGER NOT NULL,
+  children_total   INTEGER NOT NULL,
   children_active  INTEGER NOT NULL,
   children_closed  INTEGER NOT NULL,
+  children_deleted INTEGER NOT NULL,
   holding          INTEGER NOT NULL,
   blocked_parents  INTEGER NOT NULL,
   wake_at          INTEGER,
@@ -49,9 +50,10 @@ CREATE INDEX edge_by_target ON edge (target, type);
 
 CREATE TABLE label (
   bead  INTEGER NOT NULL,
+  place INTEGER NOT NULL,               -- labels keep their order
   label TEXT    NOT NULL,
-  UNIQUE (bead, label)
-) STRICT;
+  PRIMARY KEY (bead, place)
+) STRICT, WITHOUT ROWID;
 
 CREATE INDEX label_by_label ON label (label);
 
