@@ -131,7 +131,8 @@ fn comments(fields: &mut RawFields<'_>) -> Result<Vec<Fields>, BadLine> {
 fn read_time(fields: &mut RawFields<'_>, name: &str) -> Option<Timestamp> {
     let spelling = fields.text(name);
     let at = spelling.as_deref().and_then(time::parse).map(time::truncate);
-    if spelling == at.map(time::format) {
+    // Ours end in Z; only those are worth writing again to compare.
+    if spelling.as_deref().is_none_or(|text| text.ends_with('Z')) && spelling == at.map(time::format) {
         fields.take(name);
     }
     at

@@ -11,7 +11,7 @@ use gt_store::{ImportBead, ImportOptions, ImportReport, Stamp, Store};
 use crate::error::TownError;
 
 /// Smaller files are not worth a second thread.
-const CHUNK_BYTES_MIN: usize = 1024 * 1024;
+const CHUNK_BYTES_MIN: usize = 128 * 1024;
 
 /// A line that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -245,7 +245,7 @@ fn create(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
         links::refuse_cycle(tx, &bead.id, edge)?;
         ledger.link(key, &links::with_origin(edge, stamp))?;
     }
-    rows::insert(tx, key, &bead, ledger.node(key)?)?;
+    rows::Inserter::new(tx)?.insert(key, &bead, ledger.node(key)?)?;
     ledger.flush()?;
     let data = json!({ "title": bead.title, "type": bead.type_word(), "priority": bead.priority });
     events::append(tx, stamp, EventType::BeadCreated, Some(&bead.id), &data)?;

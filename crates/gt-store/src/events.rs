@@ -2,7 +2,7 @@
 
 use gt_core::event::{Event, EventType};
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, params};
 use serde_json::Value;
 
 use crate::error::{Result, StoreError};
@@ -11,9 +11,22 @@ use crate::store::{Stamp, Store};
 
 /// Writes one event.
 pub(crate) fn append(tx: &Connection, stamp: &Stamp, kind: EventType, bead: Option<&str>, data: &Value) -> Result<()> {
-    tx.prepare_cached("INSERT INTO event (ts, type, actor, bead, data) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![micros(stamp.now), kind.as_str(), stamp.actor, bead, data.to_string()])?;
-    Ok(())
+    Log::new(tx)?.append(stamp, kind, bead, &data.to_string())
+}
+
+/// The log, held open for many events.
+pub(crate) struct Log<'tx>(CachedStatement<'tx>);
+
+impl<'tx> Log<'tx> {
+    pub(crate) fn new(tx: &'tx Connection) -> Result<Log<'tx>> {
+        Ok(Log(tx.prepare_cached("INSERT INTO event (ts, type, actor, bead, data) VALUES (?1, ?2, ?3, ?4, ?5)")?))
+    }
+
+    /// Writes one event; `data` is a JSON object.
+    pub(crate) fn append(&mut self, stamp: &Stamp, kind: EventType, bead: Option<&str>, data: &str) -> Result<()> {
+        self.0.execute(params![micros(stamp.now), kind.as_str(), stamp.actor, bead, data])?;
+        Ok(())
+    }
 }
 
 impl Store {
@@ -78,6 +91,7 @@ impl Store {
     }
 }
 
-// Times rise with the sequence, so the old ones are a range at its start.
-const PRUNABLE: &str = "seq < coalesce((SELECT min(seq) FROM event WHERE ts >= ?1), 9223372036854775807)
+// Times rise with the sequence, so the old ones are a range at its start. The newest stays: the next number comes from it.
+const PRUNABLE: &str = "seq < (SELECT max(seq) FROM event)
+    AND seq < coalesce((SELECT min(seq) FROM event WHERE ts >= ?1), 9223372036854775807)
     AND seq <= coalesce((SELECT min(seq) FROM event_reader), 9223372036854775807)";

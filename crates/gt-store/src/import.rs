@@ -11,7 +11,6 @@ use gt_core::event::EventType;
 use gt_core::readiness::Facts;
 use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::json;
 
 use crate::beads::next_key;
 use crate::error::{Result, StoreError};
@@ -164,6 +163,7 @@ impl Intake {
         progress: &mut impl FnMut(usize),
     ) -> Result<()> {
         let mut ledger = Ledger::new(tx, stamp.now);
+        ledger.reserve(self.incoming.len());
         let has_edges = query::has_edges(tx)?;
         for Incoming { key, bead, before, .. } in &self.incoming {
             if before.is_none() {
@@ -183,8 +183,12 @@ impl Intake {
                 link_new(&mut ledger, *key, before.as_ref(), bead, is_parent)?;
             }
         }
+        let (mut inserter, mut log) = (rows::Inserter::new(tx)?, events::Log::new(tx)?);
         for (n_done, incoming) in self.incoming.iter().enumerate() {
-            write_one(tx, &mut ledger, incoming, stamp, report)?;
+            if let Some(event) = write_one(tx, &mut ledger, &mut inserter, incoming, report)? {
+                let bead = &incoming.bead;
+                log.append(stamp, event, Some(&bead.id), &event_data(&bead.title))?;
+            }
             progress(n_done + 1);
         }
         ledger.flush()?;
@@ -221,13 +225,7 @@ fn unlink_gone(ledger: &mut Ledger<'_>, key: Key, before: &Bead, after: &Bead) -
     Ok(())
 }
 
-fn link_new(
-    ledger: &mut Ledger<'_>,
-    key: Key,
-    before: Option<&Bead>,
-    after: &Bead,
-    is_parent: bool,
-) -> Result<()> {
+fn link_new(ledger: &mut Ledger<'_>, key: Key, before: Option<&Bead>, after: &Bead, is_parent: bool) -> Result<()> {
     let before = before.map_or(&[][..], |before| &before.edges);
     let present: FxHashMap<_, _> = before.iter().map(|edge| ((&edge.target, &edge.kind), edge)).collect();
     let wanted = after.edges.iter().filter(|edge| (edge.kind == EdgeType::ParentChild) == is_parent);
@@ -237,33 +235,38 @@ fn link_new(
     Ok(())
 }
 
+/// Writes one bead, and says which event that is.
 fn write_one(
     tx: &Connection,
     ledger: &mut Ledger<'_>,
+    inserter: &mut rows::Inserter<'_>,
     incoming: &Incoming,
-    stamp: &Stamp,
     report: &mut ImportReport,
-) -> Result<()> {
+) -> Result<Option<EventType>> {
     let Incoming { key, bead, before, kept } = incoming;
-    let event = match before {
+    match before {
         None => {
-            rows::insert(tx, *key, bead, ledger.node(*key)?)?;
+            inserter.insert(*key, bead, ledger.node(*key)?)?;
             report.created += 1;
-            EventType::BeadCreated
+            Ok(Some(EventType::BeadCreated))
         }
         Some(before) if is_same(before, bead) => {
             report.unchanged += usize::from(!kept);
-            return Ok(());
+            Ok(None)
         }
         Some(_) => {
             ledger.rewrite(*key, bead)?;
             rows::replace_labels(tx, *key, &bead.labels)?;
             rows::replace_comments(tx, *key, &bead.comments)?;
             report.updated += 1;
-            EventType::BeadUpdated
+            Ok(Some(EventType::BeadUpdated))
         }
-    };
-    events::append(tx, stamp, event, Some(&bead.id), &json!({ "title": bead.title, "imported": true }))
+    }
+}
+
+fn event_data(title: &str) -> String {
+    let title = serde_json::to_string(title).expect("text always serialises");
+    format!("{{\"imported\":true,\"title\":{title}}}")
 }
 
 /// Whether a bead of the file says just what is there, its edges in any order.

@@ -52,6 +52,12 @@ impl<'tx> Ledger<'tx> {
         Ledger { tx, now, entries: FxHashMap::default(), adopted: FxHashMap::default(), work: Vec::new() }
     }
 
+    /// Makes room for so many beads at once.
+    pub(crate) fn reserve(&mut self, n_beads: usize) {
+        self.entries.reserve(n_beads);
+        self.adopted.reserve(n_beads);
+    }
+
     pub(crate) fn node(&mut self, key: Key) -> Result<&Node> {
         Ok(&self.entry(key)?.node)
     }

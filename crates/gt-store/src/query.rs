@@ -254,17 +254,11 @@ fn title(tx: &Connection, key: Key) -> Result<String> {
 }
 
 /// A row of an ordered walk.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Item {
     priority: i64,
     created_at: Option<i64>,
-    id: String,
     key: Key,
-}
-
-impl Item {
-    fn order(&self) -> (i64, Option<i64>, &str) {
-        (self.priority, self.created_at, &self.id)
-    }
 }
 
 fn one_more(limit: usize) -> usize {
@@ -292,7 +286,7 @@ fn home_is<'a>(wanted: Option<&'a str>, rigs: &'a [Rig]) -> impl Fn(&str, Option
     }
 }
 
-/// Walks beads by priority, age and id until `limit` have passed. With an equality on `standing` the index gives the order.
+/// Walks beads by priority and age until `limit` have passed. With an equality on `standing` the index gives the order.
 fn ordered(
     tx: &Connection,
     conditions: &[String],
@@ -302,16 +296,18 @@ fn ordered(
     found: &mut Vec<Item>,
 ) -> Result<()> {
     let filter = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
-    let sql =
-        format!("SELECT priority, created_at, id, key, rig FROM bead WHERE {filter} ORDER BY priority, created_at, id");
+    let sql = format!(
+        "SELECT priority, created_at, key, id, rig FROM bead WHERE {filter} ORDER BY priority, created_at, key"
+    );
     let mut query = tx.prepare_cached(&sql)?;
     let mut rows = query.query(params_from_iter(arguments))?;
     let mut n_passed = 0;
     while n_passed < limit
         && let Some(row) = rows.next()?
     {
-        let item = Item { priority: row.get(0)?, created_at: row.get(1)?, id: row.get(2)?, key: row.get(3)? };
-        if is_home(&item.id, row.get_ref(4)?.as_str_or_null().map_err(rusqlite::Error::from)?) {
+        let item = Item { priority: row.get(0)?, created_at: row.get(1)?, key: row.get(2)? };
+        let text = |column| row.get_ref(column).and_then(|value| Ok(value.as_str_or_null()?));
+        if is_home(text(3)?.unwrap_or_default(), text(4)?) {
             n_passed += 1;
             found.push(item);
         }
@@ -412,7 +408,7 @@ fn retain_ready_wisps(tx: &Connection, found: &mut Vec<Item>, include_deferred: 
 }
 
 fn first(mut found: Vec<Item>, limit: usize) -> Vec<Key> {
-    found.sort_by(|a, b| a.order().cmp(&b.order()));
+    found.sort_unstable();
     found.truncate(limit);
     found.into_iter().map(|item| item.key).collect()
 }

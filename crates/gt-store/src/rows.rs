@@ -6,7 +6,7 @@ use gt_core::fields::Fields;
 use gt_core::readiness::{Children, Facts, Node, Standing};
 use gt_core::status::{self, Status};
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use crate::error::{Result, StoreError};
 
@@ -56,44 +56,61 @@ pub(crate) fn node_from_row(row: &Row<'_>) -> rusqlite::Result<(String, Node)> {
 const AFTER_NODE: usize = 14;
 const BEAD_COLUMNS: &str = "title, priority, assignee, rig, created_at, updated_at, closed_at, body";
 
-/// Writes a new bead with everything that belongs to it, except its edges.
-pub(crate) fn insert(tx: &Connection, key: Key, bead: &Bead, node: &Node) -> Result<()> {
-    tx.prepare_cached(
-        "INSERT INTO bead (key, id, title, status, priority, issue_type, assignee, rig, created_at, updated_at,
-           closed_at, defer_until, pinned, wisp, merged, children_total, children_active, children_closed,
-           children_deleted, holding, blocked_parents, wake_at, standing)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-           ?23)",
-    )?
-    .execute(params![
-        key,
-        bead.id,
-        bead.title,
-        bead.status.as_str(),
-        bead.priority,
-        bead.issue_type,
-        bead.assignee,
-        bead.rig,
-        bead.created_at.map(micros),
-        bead.updated_at.map(micros),
-        bead.closed_at.map(micros),
-        bead.defer_until.map(micros),
-        node.facts.pinned,
-        node.facts.ephemeral,
-        node.facts.merged,
-        node.children.total,
-        node.children.active,
-        node.children.closed,
-        node.children.deleted,
-        node.holding,
-        node.blocked_parents,
-        node.wake_at.map(micros),
-        standing_column(node.standing()),
-    ])?;
-    tx.prepare_cached("INSERT INTO bead_body (bead, body) VALUES (?1, ?2)")?
-        .execute(params![key, bead.body.to_json()])?;
-    write_labels(tx, key, &bead.labels)?;
-    write_comments(tx, key, &bead.comments)
+/// Writes new beads with everything that belongs to them, except their edges.
+pub(crate) struct Inserter<'tx> {
+    tx: &'tx Connection,
+    bead: CachedStatement<'tx>,
+    body: CachedStatement<'tx>,
+}
+
+impl<'tx> Inserter<'tx> {
+    pub(crate) fn new(tx: &'tx Connection) -> Result<Inserter<'tx>> {
+        let bead = tx.prepare_cached(
+            "INSERT INTO bead (key, id, title, status, priority, issue_type, assignee, rig, created_at, updated_at,
+               closed_at, defer_until, pinned, wisp, merged, children_total, children_active, children_closed,
+               children_deleted, holding, blocked_parents, wake_at, standing)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+               ?22, ?23)",
+        )?;
+        let body = tx.prepare_cached("INSERT INTO bead_body (bead, body) VALUES (?1, ?2)")?;
+        Ok(Inserter { tx, bead, body })
+    }
+
+    pub(crate) fn insert(&mut self, key: Key, bead: &Bead, node: &Node) -> Result<()> {
+        self.bead.execute(params![
+            key,
+            bead.id,
+            bead.title,
+            bead.status.as_str(),
+            bead.priority,
+            bead.issue_type,
+            bead.assignee,
+            bead.rig,
+            bead.created_at.map(micros),
+            bead.updated_at.map(micros),
+            bead.closed_at.map(micros),
+            bead.defer_until.map(micros),
+            node.facts.pinned,
+            node.facts.ephemeral,
+            node.facts.merged,
+            node.children.total,
+            node.children.active,
+            node.children.closed,
+            node.children.deleted,
+            node.holding,
+            node.blocked_parents,
+            node.wake_at.map(micros),
+            standing_column(node.standing()),
+        ])?;
+        self.body.execute(params![key, bead.body.to_json()])?;
+        if !bead.labels.is_empty() {
+            write_labels(self.tx, key, &bead.labels)?;
+        }
+        if !bead.comments.is_empty() {
+            write_comments(self.tx, key, &bead.comments)?;
+        }
+        Ok(())
+    }
 }
 
 /// Overwrites a bead's own columns and body; counts, edges, labels and comments are not touched.

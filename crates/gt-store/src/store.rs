@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::{Result, StoreError};
@@ -66,6 +67,8 @@ impl Store {
     fn set_up(mut conn: Connection, path: &Path) -> Result<Store> {
         conn.busy_timeout(BUSY_TIMEOUT)?;
         conn.set_prepared_statement_cache_capacity(64);
+        // Otherwise SQLite plans a statement anew for each bound value, because one might fit a partial index.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         // An acknowledged write survives a power cut; the larger cache is only a limit, for imports.
         conn.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;")?;
         schema::migrate(&mut conn, path)?;

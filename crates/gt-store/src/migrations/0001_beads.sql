@@ -28,7 +28,7 @@ CREATE TABLE bead (
   standing         TEXT                 -- ready, deferred, blocked, held; NULL: done
 ) STRICT;
 
-CREATE INDEX bead_by_standing ON bead (standing, priority, created_at, id) WHERE standing IS NOT NULL;
+CREATE INDEX bead_by_standing ON bead (standing, priority, created_at, key) WHERE standing IS NOT NULL;
 CREATE INDEX bead_by_wake ON bead (wake_at) WHERE standing = 'deferred';
 CREATE INDEX bead_by_assignee ON bead (assignee) WHERE assignee IS NOT NULL;
 
@@ -66,7 +66,7 @@ CREATE TABLE comment (
 CREATE INDEX comment_by_bead ON comment (bead);
 
 CREATE TABLE event (
-  seq   INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq   INTEGER PRIMARY KEY,            -- the newest is never pruned, so no number comes twice
   ts    INTEGER NOT NULL,
   type  TEXT    NOT NULL,
   actor TEXT    NOT NULL,

@@ -19,7 +19,7 @@ impl Raw {
              CREATE TABLE body (id INTEGER PRIMARY KEY, body TEXT);
              CREATE TABLE edge (source TEXT, target TEXT, type TEXT, extra TEXT, PRIMARY KEY (source, target, type));
              CREATE TABLE label (bead TEXT, label TEXT, PRIMARY KEY (bead, label));
-             CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, data TEXT);",
+             CREATE TABLE event (seq INTEGER PRIMARY KEY, data TEXT);",
         )
         .expect("the schema");
         Raw { conn }
