@@ -84,6 +84,16 @@ pub fn ring<T: Clone + PartialEq>(way: &[Spot<T>]) -> Vec<T> {
     beads
 }
 
+/// A ring in words; the middle of a long one is only counted.
+pub fn show(ring: &[String]) -> String {
+    const ENDS: usize = 6;
+    if ring.len() <= 2 * ENDS + 1 {
+        return ring.join(" → ");
+    }
+    let (start, end) = (&ring[..ENDS], &ring[ring.len() - ENDS..]);
+    format!("{} → … {} more … → {}", start.join(" → "), ring.len() - 2 * ENDS, end.join(" → "))
+}
+
 /// One edge of a batch; `None` as owner marks what is there already and stays.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchArc {
@@ -107,7 +117,9 @@ pub fn closing_edges(n_spots: usize, arcs: &[BatchArc]) -> Vec<u32> {
         if closes {
             dropped.extend(group[0].owner);
         } else {
-            group.iter().for_each(|arc| accepted.entry(arc.from).or_default().push(arc.to));
+            for arc in group {
+                accepted.entry(arc.from).or_default().push(arc.to);
+            }
         }
     }
     dropped

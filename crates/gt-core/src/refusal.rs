@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::cycle;
 use crate::rig::BadRig;
 use crate::text::BadText;
 
@@ -14,7 +15,7 @@ pub enum Refusal {
     Rig(#[from] BadRig),
     #[error("{id} cannot depend on itself")]
     SelfEdge { id: String },
-    #[error("this would close a cycle: {}", ring.join(" → "))]
+    #[error("this would close a cycle: {}", cycle::show(ring))]
     Cycle { ring: Vec<String> },
     #[error("{source_id} does not depend on {target}")]
     NoSuchEdge { source_id: String, target: String },

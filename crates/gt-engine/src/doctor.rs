@@ -93,7 +93,8 @@ fn config_finding(town: &Town, findings: &mut Vec<Finding>) -> Config {
 
 fn unopened(error: &TownError) -> Finding {
     let remedy = match error {
-        TownError::NoStore { .. } => "start with an empty one: `gt init`",
+        TownError::NoStore { .. } => "bring back a copy, or start with an empty one: `gt init`",
+        TownError::Store(StoreError::NotAStore { .. }) => "move that file away, then bring back a copy or `gt init`",
         TownError::Store(StoreError::NewerSchema { .. }) => "use the newer gt that wrote it",
         _ => "see that the file can be read and written, or bring back a copy",
     };
@@ -120,7 +121,7 @@ fn inspect(store: &mut Store, fix: bool, stamp: &Stamp) -> Result<Vec<Finding>, 
     let mut findings = Vec::new();
     if found.damage.is_empty() {
         let path = store.path().display().to_string();
-        let message = format!("{path} is sound: {} beads, schema {}", found.n_beads, store.schema_version()?);
+        let message = format!("{path} is sound: {}, schema {}", beads(found.n_beads), store.schema_version()?);
         findings.push(Finding::ok("store", message));
     } else {
         let remedy = "save what is left with `gt bead export`, then import it into a fresh town";
@@ -129,17 +130,24 @@ fn inspect(store: &mut Store, fix: bool, stamp: &Stamp) -> Result<Vec<Finding>, 
     findings.push(match found.disagreements.as_slice() {
         [] => Finding::ok("readiness", "what is stored is what follows from the dependencies"),
         wrong if fix => {
-            let n_wrong = wrong.len();
             store.repair_readiness(stamp)?;
-            Finding::fixed("readiness", format!("worked out anew for {n_wrong} beads"))
+            Finding::fixed("readiness", format!("worked out anew for {}", beads(wrong.len())))
         }
         [first, ..] => {
-            let n_wrong = found.disagreements.len();
-            let message = format!("wrong for {n_wrong} beads; {} is stored as {}", first.id, first.stored);
+            let n_wrong = beads(found.disagreements.len());
+            let what = match (first.stored_standing.as_str(), first.computed_standing.as_str()) {
+                (stored, computed) if stored == computed => format!("the counts of {} are off", first.id),
+                (stored, computed) => format!("{} is stored as {stored}, and should be {computed}", first.id),
+            };
+            let message = format!("wrong for {n_wrong}: {what}");
             Finding::bad("readiness", Level::Broken, message, "work it out anew with `gt doctor --fix`")
         }
     });
     Ok(findings)
+}
+
+fn beads(count: usize) -> String {
+    if count == 1 { "1 bead".to_owned() } else { format!("{count} beads") }
 }
 
 fn old_events(store: &mut Store, config: &Config, fix: bool, stamp: &Stamp) -> Result<Option<Finding>, StoreError> {

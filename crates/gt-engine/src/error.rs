@@ -30,10 +30,14 @@ pub enum TownError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("there is nothing at {}, and it is not a URL to clone from", path.display())]
+    #[error("there is nothing at `{}`, and it is not a URL to clone from", path.display())]
     NoSuchPath { path: PathBuf },
     #[error("{} is not a git repository", path.display())]
     NotARepository { path: PathBuf },
+    #[error("{} is only a part of the repository {}", path.display(), top.display())]
+    InsideRepository { path: PathBuf, top: PathBuf },
+    #[error("{} is already there, cloned from elsewhere", path.display())]
+    OtherClone { path: PathBuf },
     #[error("the repository {} has no branch `{branch}`", path.display())]
     NoSuchBranch { path: PathBuf, branch: String },
     #[error("git is not installed, or not on the PATH")]
@@ -57,6 +61,12 @@ impl From<Refusal> for TownError {
     fn from(refusal: Refusal) -> TownError {
         TownError::Store(refusal.into())
     }
+}
+
+/// The same error without the name of a temporary file, which says nothing to anybody.
+pub fn without_temporary_name(error: io::Error) -> io::Error {
+    let is_wrapped = error.raw_os_error().is_none() && error.kind() != io::ErrorKind::Other;
+    if is_wrapped { error.kind().into() } else { error }
 }
 
 /// An error with its causes, on one line.

@@ -54,7 +54,19 @@ pub fn clone(url: &str, target: &Path) -> Result<(), TownError> {
     if output.status.success() {
         return Ok(());
     }
-    Err(TownError::Git { doing: format!("clone {url}"), said: last_line(&output.stderr) })
+    Err(TownError::Git { doing: format!("clone {url}"), said: complaint(&output.stderr) })
+}
+
+/// Where a clone came from.
+pub fn origin(repository: &Path) -> Result<Option<String>, TownError> {
+    let url = git(repository, &["config", "--get", "remote.origin.url"])?;
+    Ok(url.status.success().then(|| text(&url.stdout)))
+}
+
+/// The top of the repository around `path`, if there is one.
+pub fn top_around(path: &Path) -> Result<Option<PathBuf>, TownError> {
+    let inside = git(path, &["rev-parse", "--show-toplevel"])?;
+    Ok(inside.status.success().then(|| PathBuf::from(text(&inside.stdout))))
 }
 
 fn git(repository: &Path, arguments: &[&str]) -> Result<Output, TownError> {
@@ -71,7 +83,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
-fn last_line(bytes: &[u8]) -> String {
+/// The line in which git says what is wrong; advice may come before and after it.
+fn complaint(bytes: &[u8]) -> String {
     let said = text(bytes);
-    said.lines().last().map_or("it gave no reason".to_owned(), |line| line.trim_start_matches("fatal: ").to_owned())
+    let fatal = said.lines().find_map(|line| line.strip_prefix("fatal: "));
+    fatal.or_else(|| said.lines().last()).unwrap_or("it gave no reason").to_owned()
 }

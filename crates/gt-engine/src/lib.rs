@@ -11,5 +11,5 @@ pub mod intake;
 pub mod rigs;
 mod town;
 
-pub use error::{TownError, chain};
+pub use error::{TownError, chain, without_temporary_name};
 pub use town::{CONFIG_FILE, Init, Town};

@@ -22,7 +22,7 @@ pub struct Town {
     root: PathBuf,
 }
 
-/// What `init` found to do.
+/// What there is to do for `init`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Init {
     Created,
@@ -32,8 +32,8 @@ pub enum Init {
 }
 
 impl Town {
-    /// Makes a town in `dir`; one that is whole is left alone.
-    pub fn init(dir: &Path, stamp: &Stamp) -> Result<(Town, Init), TownError> {
+    /// Says what `init` would do in `dir`, and does nothing.
+    pub fn survey(dir: &Path) -> Result<(Town, Init), TownError> {
         let root = std::path::absolute(dir).map_err(|source| TownError::io("look at", dir, source))?;
         if let Some(outer) = root.ancestors().skip(1).find(|above| is_town(above))
             && !is_town(&root)
@@ -41,10 +41,24 @@ impl Town {
             return Err(TownError::Nested { dir: root.clone(), outer: outer.to_owned() });
         }
         let town = Town { root };
-        let (has_config, has_store) = (town.config_path().exists(), town.store_path().exists());
-        if has_config && has_store {
-            return Ok((town, Init::AlreadyThere));
+        let plan = match (town.config_path().exists(), town.store_path().exists()) {
+            (true, true) => {
+                town.open_store()?; // what cannot be opened is no town yet
+                Init::AlreadyThere
+            }
+            (false, false) => Init::Created,
+            _ => Init::Restored,
+        };
+        Ok((town, plan))
+    }
+
+    /// Makes a town in `dir`; one that is whole is left alone.
+    pub fn init(dir: &Path, stamp: &Stamp) -> Result<(Town, Init), TownError> {
+        let (town, plan) = Town::survey(dir)?;
+        if plan == Init::AlreadyThere {
+            return Ok((town, plan));
         }
+        let has_store = town.store_path().exists();
         let state = town.state_dir();
         fs::create_dir_all(&state).map_err(|source| TownError::io("make", &state, source))?;
         // A town may lie inside a repository; its state is never part of it.
@@ -53,11 +67,8 @@ impl Town {
         if !has_store {
             store.record(EventType::TownCreated, &json!({}), stamp)?;
         }
-        if !has_config {
-            write_new(&town.config_path(), &config::template())?;
-        }
-        let done = if has_config || has_store { Init::Restored } else { Init::Created };
-        Ok((town, done))
+        write_new(&town.config_path(), &config::template())?;
+        Ok((town, plan))
     }
 
     /// The town named by hand, or the nearest one at or above `start`.

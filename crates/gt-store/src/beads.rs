@@ -224,7 +224,9 @@ impl Store {
 }
 
 fn move_data(bead: &Bead, from: &Status) -> Value {
-    json!({ "title": bead.title, "from": from.as_str(), "to": bead.status.as_str(), "reason": bead.body.text("close_reason") })
+    let field = if bead.status == Status::Tombstone { "delete_reason" } else { "close_reason" };
+    let reason = bead.body.text(field);
+    json!({ "title": bead.title, "from": from.as_str(), "to": bead.status.as_str(), "reason": reason })
 }
 
 fn create(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {

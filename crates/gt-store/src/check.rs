@@ -4,7 +4,7 @@
 
 use gt_core::edge::{EdgeType, gate_of};
 use gt_core::event::EventType;
-use gt_core::readiness::{Arc, Node, solve};
+use gt_core::readiness::{Arc, Node, Standing, solve};
 use jiff::Timestamp;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
@@ -19,6 +19,9 @@ use crate::store::{Stamp, Store};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disagreement {
     pub id: String,
+    pub stored_standing: String,
+    pub computed_standing: String,
+    /// The counts behind them, for whoever has to find the fault.
     pub stored: String,
     pub computed: String,
 }
@@ -48,8 +51,9 @@ impl Store {
     pub fn repair_readiness(&mut self, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
         self.write(stamp, |tx| {
             let wrong = read_town(tx)?.compare(stamp.now);
+            let mut writer = rows::CountsWriter::new(tx)?;
             for (key, node, _) in &wrong {
-                rows::update_counts(tx, *key, node)?;
+                writer.write(*key, node)?;
             }
             if !wrong.is_empty() {
                 events::append(tx, stamp, EventType::ReadinessRepaired, None, &json!({ "beads": wrong.len() }))?;
@@ -125,8 +129,13 @@ impl Town {
                 && stored.wake_at.filter(|at| *at > now) == computed.wake_at
                 && column == rows::standing_column(stored.standing());
             if !agrees {
-                let stored = format!("{} as {}", describe(stored), column.unwrap_or("done"));
-                let found = Disagreement { id: self.ids[at].clone(), stored, computed: describe(&computed) };
+                let found = Disagreement {
+                    id: self.ids[at].clone(),
+                    stored_standing: column.unwrap_or(Standing::Done.as_str()).to_owned(),
+                    computed_standing: computed.standing().as_str().to_owned(),
+                    stored: describe(stored),
+                    computed: describe(&computed),
+                };
                 wrong.push((self.keys[at], computed, found));
             }
         }

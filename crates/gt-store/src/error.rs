@@ -70,7 +70,12 @@ impl StoreError {
     pub(crate) fn located(self, path: &std::path::Path) -> StoreError {
         let StoreError::Sqlite(source) = self else { return self };
         let path = path.to_owned();
+        // Making room for the index of the log is how opening a store meets a full disk.
+        const IOERR_SHMSIZE: i32 = 4874;
         match source.sqlite_error_code() {
+            _ if source.sqlite_error().is_some_and(|error| error.extended_code == IOERR_SHMSIZE) => {
+                StoreError::Full { path, source }
+            }
             Some(ErrorCode::DiskFull) => StoreError::Full { path, source },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { path, source },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path, source },

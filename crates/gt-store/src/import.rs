@@ -32,8 +32,6 @@ pub struct ImportOptions {
     pub rig: Option<String>,
     /// Takes the file's word even where the town's bead is newer.
     pub overwrite: bool,
-    /// Works everything out, and writes nothing.
-    pub dry_run: bool,
 }
 
 /// What an import did.
@@ -60,7 +58,7 @@ impl Store {
         stamp: &Stamp,
         mut progress: impl FnMut(usize),
     ) -> std::result::Result<ImportReport, StoreError> {
-        let work = |tx: &Connection| {
+        self.write(stamp, |tx| {
             if let Some(rig) = &options.rig {
                 rigs::require(tx, rig)?;
             }
@@ -69,8 +67,7 @@ impl Store {
             intake.judge_edges(tx, &mut report)?;
             intake.write(tx, stamp, &mut report, &mut progress)?;
             Ok(report)
-        };
-        if options.dry_run { self.rehearse(stamp, work) } else { self.write(stamp, work) }
+        })
     }
 }
 

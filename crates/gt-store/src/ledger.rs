@@ -155,12 +155,13 @@ impl<'tx> Ledger<'tx> {
         let now = self.now;
         let mut keys: Vec<Key> = self.entries.iter().filter(|(_, entry)| entry.dirty).map(|(key, _)| *key).collect();
         keys.sort_unstable();
+        let mut writer = rows::CountsWriter::new(self.tx)?;
         let mut became_ready = Vec::new();
         for key in keys {
             let entry = self.entries.get_mut(&key).expect("the key came from the map");
             entry.node.wake_at = entry.node.wake_at.filter(|at| *at > now);
             let Some(stored) = entry.stored else { continue };
-            rows::update_counts(self.tx, key, &entry.node)?;
+            writer.write(key, &entry.node)?;
             if entry.node.standing() == Standing::Ready && stored != Standing::Ready {
                 became_ready.push(entry.id.clone());
             }

@@ -10,6 +10,7 @@ use gt_core::status::Status;
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rustc_hash::FxHashSet;
 
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, NODE_COLUMNS, micros};
@@ -81,6 +82,8 @@ pub struct TreeNode {
     pub relation: Option<String>,
     /// It stands higher up already; what is below it is shown there.
     pub repeated: bool,
+    /// There is more below it than the depth allows to show.
+    pub cut: bool,
     pub below: Vec<TreeNode>,
 }
 
@@ -151,7 +154,7 @@ impl Store {
     pub fn tree(&mut self, id: &str, depth: usize) -> std::result::Result<TreeNode, StoreError> {
         self.read(|tx| {
             let key = require(tx, id)?;
-            tree_node(tx, key, None, depth, &mut Vec::new())
+            tree_node(tx, key, None, depth, &mut FxHashSet::default())
         })
     }
 
@@ -460,22 +463,24 @@ fn tree_node(
     key: Key,
     relation: Option<String>,
     depth: usize,
-    seen: &mut Vec<Key>,
+    seen: &mut FxHashSet<Key>,
 ) -> Result<TreeNode> {
     let (id, title, status, issue_type): (String, String, String, Option<String>) = tx
         .prepare_cached("SELECT id, title, status, issue_type FROM bead WHERE key = ?1")?
         .query_row([key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
     let repeated = seen.contains(&key);
     let blocked = node(tx, key)?.is_blocked();
+    let next = if repeated { Vec::new() } else { below_of(tx, key, &id)? };
+    let cut = depth == 0 && !next.is_empty();
     let mut below = Vec::new();
-    if !repeated && depth > 0 {
-        seen.push(key);
-        for (next, relation) in below_of(tx, key, &id)? {
+    if depth > 0 {
+        seen.insert(key);
+        for (next, relation) in next {
             below.push(tree_node(tx, next, Some(relation), depth - 1, seen)?);
         }
     }
     let issue_type = issue_type.unwrap_or_else(|| "task".to_owned());
-    Ok(TreeNode { id, title, status, issue_type, blocked, relation, repeated, below })
+    Ok(TreeNode { id, title, status, issue_type, blocked, relation, repeated, cut, below })
 }
 
 /// What stands below a bead in its tree: first what it waits for, then its children.

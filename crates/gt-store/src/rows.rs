@@ -141,24 +141,31 @@ pub(crate) fn update(tx: &Connection, key: Key, bead: &Bead) -> Result<()> {
     Ok(())
 }
 
-/// Writes a node's maintained counts.
-pub(crate) fn update_counts(tx: &Connection, key: Key, node: &Node) -> Result<()> {
-    tx.prepare_cached(
-        "UPDATE bead SET children_total = ?2, children_active = ?3, children_closed = ?4, children_deleted = ?5,
-           holding = ?6, blocked_parents = ?7, wake_at = ?8, standing = ?9 WHERE key = ?1",
-    )?
-    .execute(params![
-        key,
-        node.children.total,
-        node.children.active,
-        node.children.closed,
-        node.children.deleted,
-        node.holding,
-        node.blocked_parents,
-        node.wake_at.map(micros),
-        standing_column(node.standing()),
-    ])?;
-    Ok(())
+/// Writes maintained counts, for as many nodes as there are.
+pub(crate) struct CountsWriter<'tx>(CachedStatement<'tx>);
+
+impl<'tx> CountsWriter<'tx> {
+    pub(crate) fn new(tx: &'tx Connection) -> Result<CountsWriter<'tx>> {
+        Ok(CountsWriter(tx.prepare_cached(
+            "UPDATE bead SET children_total = ?2, children_active = ?3, children_closed = ?4, children_deleted = ?5,
+               holding = ?6, blocked_parents = ?7, wake_at = ?8, standing = ?9 WHERE key = ?1",
+        )?))
+    }
+
+    pub(crate) fn write(&mut self, key: Key, node: &Node) -> Result<()> {
+        self.0.execute(params![
+            key,
+            node.children.total,
+            node.children.active,
+            node.children.closed,
+            node.children.deleted,
+            node.holding,
+            node.blocked_parents,
+            node.wake_at.map(micros),
+            standing_column(node.standing()),
+        ])?;
+        Ok(())
+    }
 }
 
 fn write_labels(tx: &Connection, key: Key, labels: &[String]) -> Result<()> {

@@ -31,6 +31,8 @@ impl Stamp {
 pub struct Store {
     conn: Connection,
     path: PathBuf,
+    /// Everything happens inside one transaction that is never committed.
+    is_rehearsal: bool,
 }
 
 impl Store {
@@ -72,7 +74,15 @@ impl Store {
         // An acknowledged write survives a power cut; the larger cache is only a limit, for imports.
         conn.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;")?;
         schema::migrate(&mut conn, path)?;
-        Ok(Store { conn, path: path.to_owned() })
+        Ok(Store { conn, path: path.to_owned(), is_rehearsal: false })
+    }
+
+    /// From now on every verb does its work and shows its effect, but nothing stays.
+    pub fn rehearse(mut self) -> std::result::Result<Store, StoreError> {
+        let begun = self.conn.execute_batch("BEGIN IMMEDIATE").map_err(StoreError::from);
+        begun.map_err(|error| error.located(&self.path))?;
+        self.is_rehearsal = true;
+        Ok(self)
     }
 
     /// One writing transaction. It takes the write lock at once, so what it reads cannot change under it.
@@ -81,18 +91,12 @@ impl Store {
         stamp: &Stamp,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> std::result::Result<T, StoreError> {
-        let Store { conn, path } = self;
-        write_in(conn, stamp, End::Commit, work).map_err(|error| error.located(path))
-    }
-
-    /// The same, but nothing stays: for seeing what would happen.
-    pub(crate) fn rehearse<T>(
-        &mut self,
-        stamp: &Stamp,
-        work: impl FnOnce(&Connection) -> Result<T>,
-    ) -> std::result::Result<T, StoreError> {
-        let Store { conn, path } = self;
-        write_in(conn, stamp, End::Rollback, work).map_err(|error| error.located(path))
+        let work = |tx: &Connection| {
+            ledger::wake_due(tx, stamp.now)?;
+            work(tx)
+        };
+        let done = if self.is_rehearsal { rehearse_in(&mut self.conn, work) } else { write_in(&mut self.conn, work) };
+        done.map_err(|error| error.located(&self.path))
     }
 
     /// One reading transaction: every query in it sees the same state.
@@ -100,33 +104,27 @@ impl Store {
         &mut self,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> std::result::Result<T, StoreError> {
-        let Store { conn, path } = self;
-        read_in(conn, work).map_err(|error| error.located(path))
+        let done = if self.is_rehearsal { work(&self.conn) } else { read_in(&mut self.conn, work) };
+        done.map_err(|error| error.located(&self.path))
     }
 }
 
-enum End {
-    Commit,
-    Rollback,
-}
-
-fn write_in<T>(
-    conn: &mut Connection,
-    stamp: &Stamp,
-    end: End,
-    work: impl FnOnce(&Connection) -> Result<T>,
-) -> Result<T> {
+fn write_in<T>(conn: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    ledger::wake_due(&tx, stamp.now)?;
     let value = work(&tx)?;
-    match end {
-        End::Commit => tx.commit()?,
-        End::Rollback => tx.rollback()?,
-    }
+    tx.commit()?;
     Ok(value)
 }
 
 fn read_in<T>(conn: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     let tx = conn.transaction_with_behavior(TransactionBehavior::Deferred)?;
     work(&tx)
+}
+
+/// A part of the rehearsal that, when it fails, leaves no trace for the parts after it.
+fn rehearse_in<T>(conn: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    let part = conn.savepoint()?;
+    let value = work(&part)?;
+    part.commit()?;
+    Ok(value)
 }

@@ -6,6 +6,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{activity, bead, completions, config, demo, doctor, explain, init, man, rig};
 
+/// Where help lists the options that every command has.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Keeps a town of AI coding agents busy, and says why something is not running
 #[derive(Debug, Parser)]
 #[command(
@@ -45,14 +48,17 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct Globals {
-    /// The town's directory, instead of the nearest one above
-    #[arg(long, global = true, value_name = "DIR", env = "GT_TOWN", hide_env_values = true)]
+    /// The town's directory, instead of the nearest one above; else GT_TOWN
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub(crate) town: Option<PathBuf>,
     /// Answer in JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
-    /// Who is asking, for the event log
-    #[arg(long, global = true, value_name = "NAME", env = "GT_ACTOR", hide_env_values = true)]
+    /// Show what would be done, and change nothing
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
+    pub(crate) dry_run: bool,
+    /// Who is asking, for the event log; else GT_ACTOR, BD_ACTOR or USER
+    #[arg(long, global = true, value_name = "NAME", help_heading = EVERYWHERE)]
     pub(crate) actor: Option<String>,
 }
 

@@ -16,17 +16,29 @@ pub(crate) struct Context {
     globals: Globals,
 }
 
+#[expect(clippy::unused_self, reason = "a verb asks its context, whether or not that has to look it up")]
 impl Context {
     pub(crate) fn new(globals: Globals) -> Context {
         Context { globals }
     }
 
     pub(crate) fn town(&self) -> Result<Town, Failure> {
-        Ok(Town::find(self.globals.town.as_deref(), &current_dir()?)?)
+        let named = self.globals.town.clone().or_else(|| variable("GT_TOWN").map(PathBuf::from));
+        Ok(Town::find(named.as_deref(), &current_dir()?)?)
     }
 
     pub(crate) fn store(&self) -> Result<Store, Failure> {
-        Ok(self.town()?.open_store()?)
+        self.open(&self.town()?)
+    }
+
+    /// Opens the town's store; in a dry run one in which nothing stays.
+    pub(crate) fn open(&self, town: &Town) -> Result<Store, Failure> {
+        let store = town.open_store()?;
+        Ok(if self.is_dry_run() { store.rehearse()? } else { store })
+    }
+
+    pub(crate) fn is_dry_run(&self) -> bool {
+        self.globals.dry_run
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -34,9 +46,15 @@ impl Context {
     }
 
     pub(crate) fn actor(&self) -> String {
-        let named = self.globals.actor.clone();
-        let known = || ["BD_ACTOR", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-        named.or_else(known).filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned())
+        let named = self.globals.actor.clone().filter(|name| !name.is_empty());
+        let known = || ["GT_ACTOR", "BD_ACTOR", "USER", "LOGNAME"].into_iter().find_map(variable);
+        named.or_else(known).unwrap_or_else(|| "somebody".to_owned())
+    }
+
+    /// A name that cannot stand in the log is refused before anything is done.
+    pub(crate) fn check_actor(&self) -> Result<(), Failure> {
+        let checked = gt_core::text::check_word("actor", &self.actor());
+        checked.map_err(|error| Failure::new(Kind::Refused, error.to_string()))
     }
 
     pub(crate) fn stamp(&self) -> Stamp {
@@ -79,6 +97,11 @@ fn finish(written: io::Result<()>) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => Err(Failure::new(Kind::Refused, format!("cannot write the answer: {error}"))),
     }
+}
+
+/// A variable of the environment; an empty one counts as unset.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 pub(crate) fn current_dir() -> Result<PathBuf, Failure> {

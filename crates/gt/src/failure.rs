@@ -93,10 +93,10 @@ impl Failure {
         let blue = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
         let mut text = format!("{red}error:{red:#} {}\n", self.message);
         for cause in &self.causes {
-            text.push_str(&format!("  caused by: {cause}\n"));
+            text.extend(["  caused by: ", cause, "\n"]);
         }
         if let Some(hint) = &self.hint {
-            text.push_str(&format!("{blue}hint:{blue:#} {hint}\n"));
+            text.extend([format!("{blue}hint:{blue:#} {hint}\n")]);
         }
         text
     }
@@ -137,8 +137,12 @@ impl From<&StoreError> for Failure {
             StoreError::Damaged { .. } | StoreError::Unreadable { .. } => {
                 (Kind::Unreachable, "see how bad it is with `gt doctor`".into())
             }
-            StoreError::CannotOpen { .. } | StoreError::Failed { .. } | StoreError::Sqlite(_) => {
-                (Kind::Unreachable, "see what is wrong with `gt doctor`".into())
+            StoreError::CannotOpen { .. } => (
+                Kind::Unreachable,
+                "even a reader writes beside the store: see that its directory and disk can be written".into(),
+            ),
+            StoreError::Failed { .. } | StoreError::Sqlite(_) => {
+                (Kind::Unreachable, "see what is wrong with `gt doctor`, and that the disk is not full".into())
             }
         };
         Failure::new(kind, error.to_string()).caused_by(error).hint(hint)
@@ -169,7 +173,9 @@ impl From<TownError> for Failure {
                 (Kind::Refused, Some("use that town, or choose a directory outside it".to_owned()))
             }
             TownError::NoStore { root } => {
-                (Kind::Unreachable, Some(format!("start with an empty one: `gt init {}`", root.display())))
+                let file = root.join(".gt/town.db");
+                let hint = format!("bring back {}, or start empty with `gt init {}`", file.display(), root.display());
+                (Kind::Unreachable, Some(hint))
             }
             TownError::NoSuchPath { .. } => (
                 Kind::NotFound,
@@ -179,6 +185,13 @@ impl From<TownError> for Failure {
                 Kind::Refused,
                 Some(format!("make it one with `git -C {} init`, or give the top of a repository", path.display())),
             ),
+            TownError::InsideRepository { top, .. } => {
+                (Kind::Refused, Some(format!("a rig is a whole repository: give {}", top.display())))
+            }
+            TownError::OtherClone { path } => (
+                Kind::Refused,
+                Some(format!("move it away, or register it as it is: `gt rig add NAME {}`", path.display())),
+            ),
             TownError::NoSuchBranch { path, .. } => {
                 (Kind::Refused, Some(format!("see the branches with `git -C {} branch --all`", path.display())))
             }
@@ -187,7 +200,10 @@ impl From<TownError> for Failure {
                 Kind::Refused,
                 Some("mend the lines, or leave `--strict` away to skip them; nothing was written".to_owned()),
             ),
-            TownError::Io { .. } | TownError::Git { .. } => (Kind::Refused, None),
+            TownError::Git { .. } => {
+                (Kind::Refused, Some("see that the address is right and that you may read it".to_owned()))
+            }
+            TownError::Io { .. } => (Kind::Refused, None),
         };
         Failure { hint, ..Failure::new(kind, error.to_string()).caused_by(&error) }
     }

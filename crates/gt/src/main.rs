@@ -26,8 +26,13 @@ fn main() -> ExitCode {
         Err(error) => return refuse_usage(&error, wants_json),
     };
     let mut context = Context::new(cli.globals);
-    match cmd::run(&mut context, cli.command) {
-        Ok(code) => code,
+    match context.check_actor().and_then(|()| cmd::run(&mut context, cli.command)) {
+        Ok(code) => {
+            if context.is_dry_run() {
+                context.note("Dry run: nothing was changed.");
+            }
+            code
+        }
         Err(failure) => {
             failure.report(wants_json);
             failure.exit_code()
@@ -55,12 +60,18 @@ fn arguments(given: Vec<OsString>) -> Vec<OsString> {
 fn refuse_usage(error: &clap::Error, wants_json: bool) -> ExitCode {
     let is_answer = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     if is_answer || !wants_json {
-        // Nobody is left to tell when the terminal itself is gone.
-        error.print().unwrap_or_default();
+        if let Err(error) = error.print()
+            && error.kind() != std::io::ErrorKind::BrokenPipe
+        {
+            return Kind::Refused.exit_code();
+        }
     } else {
         let text = error.render().to_string();
-        let message = text.lines().next().unwrap_or("wrong usage").trim_start_matches("error: ").to_owned();
-        Failure::new(Kind::Usage, message).hint("`--help` shows how to call it").report(true);
+        // The first paragraph; it names what is missing on lines of its own.
+        let lines: Vec<&str> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+        let message = lines.join(" ").trim_start_matches("error: ").to_owned();
+        let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+        Failure::new(Kind::Usage, message).hint(tip.unwrap_or("`--help` shows how to call it")).report(true);
     }
     if is_answer { ExitCode::SUCCESS } else { Kind::Usage.exit_code() }
 }

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use gt_core::bead::Bead;
+use gt_core::edge::{Edge, EdgeType};
 use gt_core::fields::Fields;
 use gt_core::jsonl::{self, RowExtras};
 use gt_core::readiness::Standing;
@@ -90,7 +91,7 @@ pub(crate) fn card(view: &View) -> String {
         format!("{} {} · {}\n", paint(style, sign), paint(BOLD, &bead.id), paint(BOLD, &one_line(&bead.title)));
     let mut field = |name: &str, value: &str| {
         if !value.is_empty() {
-            card.push_str(&format!("  {} {}\n", paint(DIM, &format!("{name:<11}")), one_line(value)));
+            card.extend(["  ", &paint(DIM, &format!("{name:<11}")), " ", &one_line(value), "\n"]);
         }
     };
     let time = |at: Option<jiff::Timestamp>| at.map(gt_core::time::format).unwrap_or_default();
@@ -103,19 +104,31 @@ pub(crate) fn card(view: &View) -> String {
     field("labels", &bead.labels.join(", "));
     field("blocked by", &view.blocked_by.join(", "));
     for edge in &bead.edges {
-        field(edge.kind.as_str(), &edge.target);
+        let (name, target) = edge_words(edge);
+        field(name, &target);
     }
     field("dependents", &if view.n_dependents > 0 { view.n_dependents.to_string() } else { String::new() });
     field("deferred", &time(bead.defer_until));
     field("due", &body("due_at"));
-    field("created", &format!("{} {}", time(bead.created_at), by(&body("created_by"))));
+    field("created", format!("{} {}", time(bead.created_at), by(&body("created_by"))).trim());
     field("updated", &time(bead.updated_at));
     field("closed", &time(bead.closed_at));
     field("reason", &body("close_reason"));
     for name in ["description", "design", "acceptance_criteria", "notes"] {
         card.push_str(&section(name, &body(name)));
     }
-    format!("{}{}", card.trim_end(), comments(bead).trim_end())
+    card.push_str(&comments(bead));
+    card.trim_end().to_owned()
+}
+
+/// An edge read from the bead that has it: `blocks` alone would sound as if the bead were the blocker.
+fn edge_words(edge: &Edge) -> (&'static str, String) {
+    match &edge.kind {
+        EdgeType::ParentChild => ("part of", edge.target.clone()),
+        EdgeType::Blocks => ("depends on", edge.target.clone()),
+        kind if kind.touches_readiness() => ("depends on", format!("{} ({kind})", edge.target)),
+        kind => ("see also", format!("{} ({kind})", edge.target)),
+    }
 }
 
 /// A bead's comments below each other.
@@ -190,7 +203,11 @@ fn tree_line(node: &TreeNode) -> String {
         None | Some("child") => String::new(),
         Some(kind) => format!("{} ", paint(DIM, &format!("[{kind}]"))),
     };
-    let repeated = if node.repeated { paint(DIM, " (shown above)") } else { String::new() };
+    let repeated = match node {
+        TreeNode { repeated: true, .. } => paint(DIM, " (shown above)"),
+        TreeNode { cut: true, .. } => paint(DIM, " … (`--depth` shows more)"),
+        _ => String::new(),
+    };
     format!("{} {relation}{}  {}{repeated}", paint(style, sign), node.id, one_line(&node.title))
 }
 
@@ -203,6 +220,7 @@ pub(crate) fn tree_json(node: &TreeNode) -> Value {
         "blocked": node.blocked,
         "relation": node.relation,
         "repeated": node.repeated,
+        "cut": node.cut,
         "children": node.below.iter().map(tree_json).collect::<Vec<_>>(),
     })
 }

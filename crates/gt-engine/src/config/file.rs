@@ -11,6 +11,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use super::{Config, ConfigError, edit, template};
+use crate::error::without_temporary_name;
 
 /// As many links as the kernel follows before it calls them a loop.
 const LINKS_MAX: usize = 40;
@@ -36,31 +37,37 @@ impl ConfigFile {
         Config::parse(&text.unwrap_or_default()).map_err(|error| self.locate(error))
     }
 
-    /// Sets a key; a missing file begins as the template.
-    pub fn set(&self, key: &str, raw: &str) -> Result<(), ConfigError> {
-        let target = follow(&self.path).map_err(|source| self.unreadable(source))?;
-        let _lock = lock(&target).map_err(|source| self.unreadable(source))?;
-        let old = read(&target).map_err(|source| self.unreadable(source))?;
-        let text = old.clone().unwrap_or_else(template);
-        let new = edit::set(&text, key, raw).map_err(|error| self.locate_document(error))?;
-        if old.as_ref() == Some(&new) {
-            return Ok(());
-        }
-        replace(&target, &new).map_err(|source| self.unwritable(source))
+    /// Works out what setting a key does to the file; a missing file begins as the template.
+    pub fn plan_set(&self, key: &str, raw: &str) -> Result<Edit, ConfigError> {
+        self.plan(|old| edit::set(&old.unwrap_or_else(template), key, raw).map(Some))
+    }
+
+    /// Works out what removing a key does to the file.
+    pub fn plan_unset(&self, key: &str) -> Result<Edit, ConfigError> {
+        self.plan(|old| edit::unset(&old.unwrap_or_default(), key))
+    }
+
+    /// Sets a key and tells whether that changed the file.
+    pub fn set(&self, key: &str, raw: &str) -> Result<bool, ConfigError> {
+        self.plan_set(key, raw)?.write()
     }
 
     /// Removes a key and tells whether it was set.
     pub fn unset(&self, key: &str) -> Result<bool, ConfigError> {
+        self.plan_unset(key)?.write()
+    }
+
+    /// Locks the file and edits its text; other writers wait until the edit is written or dropped.
+    fn plan(
+        &self,
+        edit: impl FnOnce(Option<String>) -> Result<Option<String>, ConfigError>,
+    ) -> Result<Edit, ConfigError> {
         let target = follow(&self.path).map_err(|source| self.unreadable(source))?;
-        let _lock = lock(&target).map_err(|source| self.unreadable(source))?;
+        let lock = lock(&target).map_err(|source| self.unreadable(source))?;
         let old = read(&target).map_err(|source| self.unreadable(source))?;
-        let text = old.unwrap_or_default();
-        let new = edit::unset(&text, key).map_err(|error| self.locate_document(error))?;
-        let Some(new) = new else {
-            return Ok(false);
-        };
-        replace(&target, &new).map_err(|source| self.unwritable(source))?;
-        Ok(true)
+        let new = edit(old.clone()).map_err(|error| self.locate_document(error))?;
+        let new = new.filter(|new| old.as_ref() != Some(new));
+        Ok(Edit { file: self.clone(), target, old: old.unwrap_or_default(), new, _lock: lock })
     }
 
     fn locate(&self, problem: ConfigError) -> ConfigError {
@@ -81,7 +88,38 @@ impl ConfigFile {
 
     fn unwritable(&self, source: io::Error) -> ConfigError {
         let path = self.path.clone();
-        ConfigError::Write { path, source }
+        ConfigError::Write { path, source: without_temporary_name(source) }
+    }
+}
+
+/// A change to the file that is worked out and not yet written.
+#[derive(Debug)]
+pub struct Edit {
+    file: ConfigFile,
+    target: PathBuf,
+    old: String,
+    /// `None` where nothing changes.
+    new: Option<String>,
+    _lock: Option<File>,
+}
+
+impl Edit {
+    /// Whether writing it changes anything.
+    pub fn changes(&self) -> bool {
+        self.new.is_some()
+    }
+
+    /// The config as it is after the edit.
+    pub fn config(&self) -> Result<Config, ConfigError> {
+        Config::parse(self.new.as_ref().unwrap_or(&self.old)).map_err(|error| self.file.locate(error))
+    }
+
+    /// Writes it and tells whether that changed the file.
+    pub fn write(self) -> Result<bool, ConfigError> {
+        if let Some(new) = &self.new {
+            replace(&self.target, new).map_err(|source| self.file.unwritable(source))?;
+        }
+        Ok(self.changes())
     }
 }
 

@@ -26,7 +26,7 @@ use toml_edit::{Document, Item, TableLike};
 
 pub use edit::{set, unset};
 pub use error::ConfigError;
-pub use file::ConfigFile;
+pub use file::{ConfigFile, Edit};
 pub use keys::{Initial, Key, join};
 pub use secret::Secret;
 pub use table::KEYS;

@@ -1,6 +1,7 @@
 //! `gt activity`: the event log, once or as it grows. // SPEC B7
 
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use clap::Args;
 use gt_core::event::Event;
@@ -15,6 +16,11 @@ use crate::render::{DIM, paint};
 
 /// Events read at a time.
 const BATCH: usize = 1000;
+
+/// How long after a write the log is looked at again.
+const SOON: Duration = Duration::from_millis(5);
+/// How often it is looked at when nothing is heard of.
+const RARELY: Duration = Duration::from_secs(30);
 
 /// Show what happened in the town
 ///
@@ -40,11 +46,23 @@ pub(crate) fn run(context: &Context, args: &ActivityArgs) -> Result<(), Failure>
     let changes = if args.follow { Some(watch(&town)?) } else { None };
     let mut seq = print_new(context, &mut store, args.since)?;
     let Some((_watcher, changes)) = changes else { return Ok(()) };
-    while changes.recv().is_ok() {
+    let mut pause = SOON;
+    loop {
+        // A write is heard of before its commit can be seen: look again, soon at first, then ever more rarely,
+        // in the end only when something else is written.
+        pause = match wait(&changes, pause) {
+            Ok(()) => SOON,
+            Err(RecvTimeoutError::Timeout) => pause * 2,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        };
         while changes.try_recv().is_ok() {} // one read serves them all
         seq = print_new(context, &mut store, seq)?;
     }
-    Ok(())
+}
+
+/// Waits for news: for `pause`, or, when that has grown long, for as long as it takes.
+fn wait(changes: &mpsc::Receiver<()>, pause: Duration) -> Result<(), RecvTimeoutError> {
+    if pause <= RARELY { changes.recv_timeout(pause) } else { changes.recv().map_err(RecvTimeoutError::from) }
 }
 
 /// Prints everything after `seq`; returns the last number printed.
@@ -73,14 +91,8 @@ fn line(event: &Event) -> String {
     };
     let ts = gt_core::time::format(event.ts);
     let (actor, bead) = (one_line(&event.actor), event.bead.as_deref().unwrap_or("-"));
-    format!(
-        "{:>6}  {}  {:<17} {:<14} {actor}  {}",
-        event.seq,
-        paint(DIM, &ts),
-        event.kind,
-        one_line(bead),
-        paint(DIM, &one_line(&data))
-    )
+    let line = format!("{:>6}  {}  {:<17} {:<14} {actor}", event.seq, paint(DIM, &ts), event.kind, one_line(bead));
+    if data.is_empty() { line } else { format!("{line}  {}", paint(DIM, &one_line(&data))) }
 }
 
 type Watch = (notify::RecommendedWatcher, mpsc::Receiver<()>);

@@ -16,7 +16,7 @@ pub(crate) mod show;
 pub(crate) mod update;
 
 use clap::{Args, Subcommand};
-use gt_core::status::{TYPES, unalias_type};
+use gt_core::status::{Status, TYPES, unalias_type};
 use gt_core::{near, text};
 use gt_store::Changed;
 use serde_json::json;
@@ -96,6 +96,17 @@ pub(crate) fn parse_type(word: &str) -> Result<String, String> {
     Err(format!("there is no such type; {advice}"))
 }
 
+/// What to say when a filter finds nothing: that a word of it is probably mistyped, or the usual.
+fn nothing_matches(statuses: &[String], issue_type: Option<&str>, otherwise: &str) -> String {
+    let mistyped = |what: &str, word: &str, known: Vec<&'static str>| {
+        let near = near::closest(word, known.iter().copied().filter(|_| !known.contains(&word)));
+        near.first().map(|near| format!("No bead has the {what} {}; did you mean {near}?", text::one_line(word)))
+    };
+    let status = |word: &String| mistyped("status", word, Status::NAMED.iter().map(Status::as_str).collect());
+    let by_type = issue_type.and_then(|word| mistyped("type", unalias_type(word), TYPES.to_vec()));
+    statuses.iter().find_map(status).or(by_type).unwrap_or_else(|| otherwise.to_owned())
+}
+
 /// Checks a longer text and returns it.
 fn checked_body(what: &'static str, words: String) -> Result<String, Failure> {
     text::check_body(what, &words).map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
@@ -108,17 +119,23 @@ fn checked_word(what: &'static str, word: String) -> Result<String, Failure> {
     Ok(word)
 }
 
+/// How a change is told: what was done, and how a bead is that needed nothing.
+struct Words {
+    done: &'static str,
+    already: &'static str,
+}
+
 /// Says what a change did: which beads, and what became ready by it.
-fn report_change(context: &Context, asked: &[String], changed: &Changed, verb: &str) -> Result<(), Failure> {
+fn report_change(context: &Context, asked: &[String], changed: &Changed, words: &Words) -> Result<(), Failure> {
     if context.wants_json() {
         return context.json(&json!({ "changed": changed.beads, "became_ready": changed.became_ready }));
     }
     for id in asked {
         let did = changed.beads.contains(id);
         context.say(&if did {
-            format!("{id} {verb}.")
+            format!("{id} {}.", words.done)
         } else {
-            format!("{id} was {verb} already; nothing was changed.")
+            format!("{id} is {} already; nothing was changed.", words.already)
         })?;
     }
     if !changed.became_ready.is_empty() {
@@ -137,8 +154,7 @@ fn print_listing(context: &Context, listing: &gt_store::Listing, empty: &str) ->
         context.say(&render::lines(&listing.beads))?;
     }
     if listing.more {
-        let note = format!("Only the first {} are shown; `--limit 0` shows all.", listing.beads.len());
-        context.note(&paint(DIM, &note));
+        context.note(&paint(DIM, "There are more; `--limit 0` shows all."));
     }
     Ok(())
 }

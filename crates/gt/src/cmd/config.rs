@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use gt_core::event::EventType;
 use gt_engine::TownError;
-use gt_engine::config::{Setting, Source, Value};
+use gt_engine::config::{Edit, Setting, Source, Value};
 use serde_json::json;
 
 use crate::context::Context;
@@ -83,10 +83,13 @@ fn get(context: &Context, key: &str) -> Result<(), Failure> {
 
 fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {
     let town = context.town()?;
+    let mut store = context.open(&town)?; // first: a change that cannot be recorded is not made
     let file = town.config_file();
-    file.set(&args.key, &args.value).map_err(TownError::from)?;
-    let setting = file.load().and_then(|config| config.get(&args.key)).map_err(TownError::from)?;
-    town.open_store()?.record(EventType::ConfigChanged, &json!({ "key": setting.key }), &context.stamp())?;
+    let edit = file.plan_set(&args.key, &args.value).map_err(TownError::from)?;
+    let setting = edit.config().and_then(|config| config.get(&args.key)).map_err(TownError::from)?;
+    if write(context, edit)? {
+        store.record(EventType::ConfigChanged, &json!({ "key": setting.key }), &context.stamp())?;
+    }
     if context.wants_json() {
         return context.json(&setting_json(&setting));
     }
@@ -96,9 +99,10 @@ fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {
 
 fn unset(context: &Context, key: &str) -> Result<(), Failure> {
     let town = context.town()?;
-    let was_set = town.config_file().unset(key).map_err(TownError::from)?;
+    let mut store = context.open(&town)?;
+    let was_set = write(context, town.config_file().plan_unset(key).map_err(TownError::from)?)?;
     if was_set {
-        town.open_store()?.record(EventType::ConfigChanged, &json!({ "key": key }), &context.stamp())?;
+        store.record(EventType::ConfigChanged, &json!({ "key": key }), &context.stamp())?;
     }
     if context.wants_json() {
         return context.json(&json!({ "key": key, "changed": was_set }));
@@ -108,6 +112,15 @@ fn unset(context: &Context, key: &str) -> Result<(), Failure> {
     } else {
         format!("{key} was not set; nothing was changed.")
     })
+}
+
+/// Writes an edit, unless this is a dry run; says whether it changes anything.
+fn write(context: &Context, edit: Edit) -> Result<bool, Failure> {
+    let changes = edit.changes();
+    if !context.is_dry_run() {
+        edit.write().map_err(TownError::from)?;
+    }
+    Ok(changes)
 }
 
 fn list(context: &Context) -> Result<(), Failure> {

@@ -101,7 +101,7 @@ impl Stage<'_> {
         let mut call = vec!["create"];
         call.extend(arguments);
         self.prompt(&call)?;
-        let output = self.gt(&call).stdout(Stdio::piped()).output().map_err(not_started)?;
+        let output = self.gt(&call).stdout(Stdio::piped()).output().map_err(|error| not_started(&error))?;
         let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         self.context.say(&answer)?;
         // "Created ID in RIG: TITLE"
@@ -115,14 +115,14 @@ impl Stage<'_> {
 
     fn show(&self, arguments: &[&str]) -> Result<(), Failure> {
         self.prompt(arguments)?;
-        let status = self.gt(arguments).status().map_err(not_started)?;
+        let status = self.gt(arguments).status().map_err(|error| not_started(&error))?;
         if status.success() { Ok(()) } else { Err(stopped(arguments)) }
     }
 
     /// Runs a command that must be refused.
     fn show_refusal(&self, arguments: &[&str]) -> Result<(), Failure> {
         self.prompt(arguments)?;
-        let status = self.gt(arguments).status().map_err(not_started)?;
+        let status = self.gt(arguments).status().map_err(|error| not_started(&error))?;
         if status.code() == Some(1) { Ok(()) } else { Err(stopped(arguments)) }
     }
 
@@ -142,7 +142,7 @@ impl Stage<'_> {
     }
 }
 
-fn not_started(error: std::io::Error) -> Failure {
+fn not_started(error: &std::io::Error) -> Failure {
     Failure::new(Kind::Refused, format!("gt cannot call itself: {error}"))
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct DoctorArgs {
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let town = context.town()?;
-    let findings = doctor::examine(&town, args.fix, &context.stamp());
+    let findings = doctor::examine(&town, args.fix && !context.is_dry_run(), &context.stamp());
     if context.wants_json() {
         context.json(&findings.iter().map(finding_json).collect::<Vec<_>>())?;
     } else {
@@ -50,11 +50,11 @@ fn finding_json(finding: &Finding) -> serde_json::Value {
 
 fn finding_text(finding: &Finding) -> String {
     let sign = match finding.level {
-        Level::Ok if finding.fixed => paint(GREEN, "✓ fixed"),
         Level::Ok => paint(GREEN, "✓"),
         Level::Warning => paint(YELLOW, "!"),
         Level::Broken => paint(RED, "✗"),
     };
     let remedy = finding.remedy.as_ref().map(|remedy| format!("\n    {}", paint(DIM, &format!("→ {remedy}"))));
-    format!("{sign} {:<10} {}{}", finding.check, finding.message, remedy.unwrap_or_default())
+    let fixed = if finding.fixed { "mended: " } else { "" };
+    format!("{sign} {:<10} {fixed}{}{}", finding.check, finding.message, remedy.unwrap_or_default())
 }

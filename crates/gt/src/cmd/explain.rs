@@ -23,7 +23,7 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Result<(), Failure> 
     }
     let mut text = format!("{} is {}:", paint(BOLD, &explanation.bead), paint(BOLD, &explanation.state));
     for reason in &explanation.reasons {
-        text.push_str(&format!("\n  - {}", reason.message));
+        text.extend(["\n  - ", &reason.message]);
     }
     context.say(&text)
 }

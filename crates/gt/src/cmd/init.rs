@@ -25,7 +25,7 @@ pub(crate) struct InitArgs {
 
 pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<(), Failure> {
     let dir = args.dir.clone().map_or_else(current_dir, Ok)?;
-    let (town, done) = Town::init(&dir, &context.stamp())?;
+    let (town, done) = if context.is_dry_run() { Town::survey(&dir)? } else { Town::init(&dir, &context.stamp())? };
     let outcome = match done {
         Init::Created => "created",
         Init::Restored => "restored",

@@ -22,8 +22,10 @@ pub(crate) fn run(context: &Context, args: &ManArgs) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Kind::Refused, format!("cannot write manual pages to {}: {error}", args.dir.display()))
     };
-    std::fs::create_dir_all(&args.dir).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), &args.dir).map_err(failed)?;
+    if !context.is_dry_run() {
+        std::fs::create_dir_all(&args.dir).map_err(failed)?;
+        clap_mangen::generate_to(Cli::command(), &args.dir).map_err(failed)?;
+    }
     if context.wants_json() {
         return context.json(&json!({ "dir": args.dir.display().to_string() }));
     }

@@ -126,9 +126,9 @@ pub(crate) fn run(context: &Context, args: RigArgs) -> Result<(), Failure> {
 
 fn add(context: &Context, args: AddArgs) -> Result<(), Failure> {
     let town = context.town()?;
-    let mut store = town.open_store()?;
+    let mut store = context.open(&town)?;
     let request = RigRequest { name: args.name, source: args.source, prefix: args.prefix, branch: args.branch };
-    let new = rigs::add(&town, &mut store, &request, &context.stamp())?;
+    let new = rigs::add(&town, &mut store, &request, context.is_dry_run(), &context.stamp())?;
     if let Some(warning) = &new.warning {
         context.note(&format!("{} {warning}", paint(YELLOW, "warning:")));
     }
@@ -170,7 +170,7 @@ fn show(context: &Context, name: &str) -> Result<(), Failure> {
         ("state", rig.state.as_str()),
     ];
     for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
-        text.push_str(&format!("\n  {} {value}", paint(DIM, &format!("{name:<7}"))));
+        text.extend(["\n  ", &paint(DIM, &format!("{name:<7}")), " ", value]);
     }
     context.say(&text)
 }
@@ -183,12 +183,18 @@ fn remove(context: &Context, args: &RemoveArgs) -> Result<(), Failure> {
     context.say(&format!("Took rig {} off the registry; its repository and beads stay.", args.name))
 }
 
-fn set_state(context: &Context, name: &str, state: RigState, event: EventType) -> Result<(), Failure> {
-    let changed = context.store()?.set_rig_state(name, state, event, &context.stamp())?;
+fn set_state(context: &Context, name: &str, wanted: RigState, event: EventType) -> Result<(), Failure> {
+    let mut store = context.store()?;
+    let changed = store.set_rig_state(name, wanted, event, &context.stamp())?;
+    let state = store.rig(name)?.state; // undocking a parked rig leaves it parked
     if context.wants_json() {
         return context.json(&json!({ "rig": name, "state": state.as_str(), "changed": changed }));
     }
-    let aside = if changed { "" } else { " already; nothing was changed" };
+    let aside = match (changed, state == wanted) {
+        (true, _) => "",
+        (false, true) => " already; nothing was changed",
+        (false, false) => "; nothing was changed",
+    };
     context.say(&format!("Rig {name} is {}{aside}.", state.as_str()))
 }
 

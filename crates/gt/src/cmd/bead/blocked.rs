@@ -21,6 +21,10 @@ pub(crate) struct BlockedArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &BlockedArgs) -> Result<(), Failure> {
-    let listing = context.store()?.blocked(args.rig.as_deref(), args.limit)?;
+    let mut store = context.store()?;
+    if let Some(name) = &args.rig {
+        store.rig(name)?; // an unknown one is an error, not an empty list
+    }
+    let listing = store.blocked(args.rig.as_deref(), args.limit)?;
     print_listing(context, &listing, "Nothing is blocked.")
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::render;
 
 /// Add and list comments
@@ -43,6 +43,9 @@ pub(crate) fn run(context: &Context, args: CommentArgs) -> Result<(), Failure> {
     let mut store = context.store()?;
     match args.command {
         CommentCommand::Add(args) => {
+            if args.text.trim().is_empty() {
+                return Err(Failure::new(Kind::Refused, "the comment is empty"));
+            }
             let comment = store.comment(&args.id, &args.text, &context.stamp())?;
             if context.wants_json() {
                 return context.json(&json!({ "id": comment, "issue_id": args.id }));
@@ -57,7 +60,7 @@ pub(crate) fn run(context: &Context, args: CommentArgs) -> Result<(), Failure> {
             if bead.comments.is_empty() {
                 return context.say(&format!("{} has no comments.", args.id));
             }
-            context.say(&render::comments(&bead))
+            context.say(render::comments(&bead).trim_matches('\n'))
         }
     }
 }

@@ -8,7 +8,7 @@ use gt_core::text::one_line;
 use gt_store::{NewBead, Store};
 
 use super::{checked_body, checked_word, parse_priority, parse_type};
-use crate::context::{Context, current_dir};
+use crate::context::{Context, current_dir, variable};
 use crate::failure::Failure;
 use crate::render::{self, BOLD, paint};
 use crate::when;
@@ -25,8 +25,8 @@ use crate::when;
 pub(crate) struct CreateArgs {
     /// What is to be done, in one line
     title: String,
-    /// The rig it belongs to
-    #[arg(long, value_name = "NAME", env = "GT_RIG", hide_env_values = true)]
+    /// The rig it belongs to; else GT_RIG
+    #[arg(long, value_name = "NAME")]
     rig: Option<String>,
     /// task, bug, feature, chore, epic, decision, …
     #[arg(long = "type", short = 't', value_name = "TYPE", value_parser = parse_type)]
@@ -124,25 +124,21 @@ fn new_bead(context: &Context, store: &mut Store, args: CreateArgs) -> Result<Ne
 /// The prefix of the new id, and the rig to bind to where the id alone would not say it.
 fn place(store: &mut Store, rig: Option<&str>, parent: Option<&str>) -> Result<(String, Option<String>), Failure> {
     let rigs = store.rigs()?;
-    let named = rig.map(|name| store.rig(name)).transpose()?;
-    if let Some(parent) = parent {
-        let above = store.bead(parent)?;
-        let inherited = match home(parent, None, &rigs) {
-            Home::Rig(rig) => Some(rig.name.clone()),
-            Home::Town | Home::Nowhere => None,
-        };
-        let wanted = named.as_ref().map(|rig| rig.name.clone()).or(above.rig);
-        let prefix = wanted
-            .as_ref()
-            .and_then(|name| rigs.iter().find(|rig| rig.name == *name))
-            .map_or(TOWN_PREFIX.to_owned(), |rig| rig.prefix.clone());
-        return Ok((prefix, wanted.filter(|wanted| Some(wanted) != inherited.as_ref())));
-    }
-    let rig = match named {
-        Some(rig) => Some(rig),
-        None => rig_around(&rigs)?,
+    let above = parent.map(|id| store.bead(id)).transpose()?.and_then(|view| view.rig);
+    let rig = match (rig, above, variable("GT_RIG")) {
+        (Some(name), _, _) => Some(store.rig(name)?),
+        (None, Some(name), _) => rigs.iter().find(|rig| rig.name == name).cloned(),
+        (None, None, Some(name)) => Some(store.rig(&name)?),
+        (None, None, None) => rig_around(&rigs)?,
     };
-    Ok((rig.map_or(TOWN_PREFIX.to_owned(), |rig| rig.prefix), None))
+    let prefix = rig.as_ref().map_or(TOWN_PREFIX.to_owned(), |rig| rig.prefix.clone());
+    // A child has its parent's prefix, whatever rig it is for.
+    let inherited = parent.and_then(|id| match home(id, None, &rigs) {
+        Home::Rig(rig) => Some(rig.name.clone()),
+        Home::Town | Home::Nowhere => None,
+    });
+    let binding = rig.filter(|_| parent.is_some()).map(|rig| rig.name);
+    Ok((prefix, binding.filter(|name| Some(name) != inherited.as_ref())))
 }
 
 /// The rig whose repository we stand in.

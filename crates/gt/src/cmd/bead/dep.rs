@@ -1,5 +1,6 @@
 //! `gt bead dep`: what waits for what. // SPEC B3, B5
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use gt_core::edge::{Edge, EdgeType, KNOWN_OTHERS, READINESS_TYPES};
 use gt_core::near;
@@ -81,8 +82,8 @@ struct RemoveArgs {
 struct TreeArgs {
     /// The bead at the top
     id: String,
-    /// How deep to go
-    #[arg(long, default_value_t = 20)]
+    /// How deep to go, at most 100
+    #[arg(long, default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100))]
     depth: usize,
 }
 
@@ -127,7 +128,7 @@ fn add(context: &Context, args: AddArgs) -> Result<(), Failure> {
         EdgeType::MergeBlocks => format!("{source} waits for the merge of {target}"),
         EdgeType::WaitsFor => format!("{source} waits for the children of {target}"),
         kind if kind.is_blocking() => format!("{source} waits for {target}"),
-        kind => format!("{source} {kind} {target}"),
+        kind => format!("{source} is linked to {target} ({kind})"),
     };
     context.say(&if is_new { format!("{sentence}.") } else { format!("{sentence} already; nothing was changed.") })
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gt_core::jsonl;
+use gt_engine::without_temporary_name;
 use gt_store::{Store, StoreError};
 use serde_json::json;
 
@@ -34,8 +35,15 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<(), Failure> {
             Err(Stopped::Store(error)) => Err(error.into()),
         };
     };
-    let failed = |error: io::Error| Failure::new(Kind::Refused, format!("cannot write {}: {error}", path.display()));
+    let failed = |error: io::Error| {
+        let error = without_temporary_name(error);
+        Failure::new(Kind::Refused, format!("cannot write {}: {error}", path.display()))
+    };
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    if !dir.is_dir() {
+        let message = format!("cannot write {}: there is no directory {}", path.display(), dir.display());
+        return Err(Failure::new(Kind::NotFound, message));
+    }
     let mut file = tempfile::NamedTempFile::new_in(dir).map_err(failed)?;
     let n_beads = write_all(&mut store, &mut file).map_err(|stopped| match stopped {
         Stopped::Io(error) => failed(error),

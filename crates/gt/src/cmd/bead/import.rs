@@ -37,9 +37,6 @@ pub(crate) struct ImportArgs {
     /// Take the file's word even where a bead here is newer
     #[arg(long)]
     overwrite: bool,
-    /// Report what would be done, and change nothing
-    #[arg(long)]
-    dry_run: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<(), Failure> {
@@ -51,15 +48,15 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<(), Failure> {
     if args.strict {
         file.refuse_bad_lines()?;
     }
-    let options = ImportOptions { rig: args.rig.clone(), overwrite: args.overwrite, dry_run: args.dry_run };
+    let options = ImportOptions { rig: args.rig.clone(), overwrite: args.overwrite };
     let bar = self::bar(context, file.beads.len(), "writing");
     let (file, town) =
         intake::import(&mut store, file, &options, &context.stamp(), |done| bar.set_position(done as u64))?;
     bar.finish_and_clear();
     if context.wants_json() {
-        return context.json(&report_json(&file, &town, args.dry_run));
+        return context.json(&report_json(&file, &town, context.is_dry_run()));
     }
-    context.say(&report_text(args, &file, &town))
+    context.say(&report_text(context, args, &file, &town))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -103,31 +100,31 @@ fn report_json(file: &FileReport, town: &ImportReport, dry_run: bool) -> serde_j
     })
 }
 
-fn report_text(args: &ImportArgs, file: &FileReport, town: &ImportReport) -> String {
-    let verb = if args.dry_run { "Would import" } else { "Imported" };
+fn report_text(context: &Context, args: &ImportArgs, file: &FileReport, town: &ImportReport) -> String {
+    let verb = if context.is_dry_run() { "Would import" } else { "Imported" };
     let name = if args.file == Path::new("-") { "standard input".to_owned() } else { args.file.display().to_string() };
     let mut text =
         format!("{verb} {name}: {} new, {} changed, {} as they were.", town.created, town.updated, town.unchanged);
-    let mut met = |count: usize, what: &str, examples: Vec<String>| {
+    let mut met = |what: &str, count: usize, examples: Vec<String>| {
         if count > 0 {
-            let more = if examples.len() > NAMED_MAX { ", …" } else { "" };
-            let named = examples.into_iter().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
-            let named = if named.is_empty() { named } else { format!(": {named}{more}") };
-            text.push_str(&format!("\n  {count} {what}{named}"));
+            let more = if examples.len() > NAMED_MAX { "; …" } else { "" };
+            let named = examples.into_iter().take(NAMED_MAX).collect::<Vec<_>>().join("; ");
+            let named = if named.is_empty() { named } else { format!(" ({named}{more})") };
+            text.extend([format!("\n  {what}: {count}{named}")]);
         }
     };
-    let skipped = file.skipped.iter().map(|line| format!("line {} ({})", line.line, line.reason)).collect();
-    met(file.skipped.len(), "skipped, because they cannot be read", skipped);
-    met(town.kept_newer.len(), "kept, because they were changed here later", town.kept_newer.clone());
-    met(town.duplicates, "earlier lines of an id that comes again", Vec::new());
-    met(file.n_no_bead, "records without an id, not beads", Vec::new());
+    let skipped = file.skipped.iter().map(|line| format!("line {}: {}", line.line, line.reason)).collect();
+    met("lines skipped, because they cannot be read", file.skipped.len(), skipped);
+    met("beads kept, because they were changed here later", town.kept_newer.len(), town.kept_newer.clone());
+    met("earlier lines of an id that comes again", town.duplicates, Vec::new());
+    met("records without an id, which are no beads", file.n_no_bead, Vec::new());
     let dropped = town.dropped_edges.iter().map(|(source, target)| format!("{source} → {target}")).collect();
-    met(town.dropped_edges.len(), "dependencies left out, because they close a cycle", dropped);
-    met(file.n_bad_edges, "dependencies left out, because they name no target", Vec::new());
-    met(town.dangling, "dependencies on beads that are not here", Vec::new());
-    met(file.n_wrapped, "dependencies written as external:…", Vec::new());
-    let unknown = file.unknown_edge_types.iter().map(|(word, count)| format!("{word} ({count})")).collect();
-    met(file.unknown_edge_types.values().sum(), "dependencies of unknown type, which never block", unknown);
-    met(file.n_tombstones, "deleted beads (tombstones)", Vec::new());
+    met("dependencies left out, because they close a cycle", town.dropped_edges.len(), dropped);
+    met("dependencies left out, because they name no target", file.n_bad_edges, Vec::new());
+    met("dependencies on beads that are not here", town.dangling, Vec::new());
+    met("dependencies written as external:…", file.n_wrapped, Vec::new());
+    let unknown = file.unknown_edge_types.iter().map(|(word, count)| format!("{word}: {count}")).collect();
+    met("dependencies of unknown type, which never block", file.unknown_edge_types.values().sum(), unknown);
+    met("deleted beads (tombstones)", file.n_tombstones, Vec::new());
     text
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use gt_core::status::Status;
 use gt_store::Filter;
 
-use super::{parse_priority, print_listing};
+use super::{nothing_matches, parse_priority, print_listing};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -54,6 +54,11 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(context: &Context, args: ListArgs) -> Result<(), Failure> {
+    let empty = nothing_matches(
+        &args.status,
+        args.issue_type.as_deref(),
+        "No beads match. `gt create \"…\"` writes one down, `--all` shows finished ones too.",
+    );
     let filter = Filter {
         all: args.all || args.status.iter().any(|word| word == "all"),
         statuses: args.status.iter().filter(|word| *word != "all").map(|word| Status::parse(word)).collect(),
@@ -67,9 +72,5 @@ pub(crate) fn run(context: &Context, args: ListArgs) -> Result<(), Failure> {
         title_contains: args.title_contains,
     };
     let listing = context.store()?.list(&filter, args.limit)?;
-    print_listing(
-        context,
-        &listing,
-        "No beads match. `gt create \"…\"` writes one down, `--all` shows finished ones too.",
-    )
+    print_listing(context, &listing, &empty)
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use gt_store::ReadyFilter;
 
-use super::{parse_priority, print_listing};
+use super::{nothing_matches, parse_priority, print_listing};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{self, BOLD, paint};
@@ -52,6 +52,8 @@ pub(crate) struct ReadyArgs {
 }
 
 pub(crate) fn run(context: &Context, args: ReadyArgs) -> Result<(), Failure> {
+    let usual = "Nothing is ready. `gt bead blocked` shows what waits for what.";
+    let empty = nothing_matches(&[], args.issue_type.as_deref(), usual);
     let filter = ReadyFilter {
         assignee: args.assignee,
         unassigned: args.unassigned,
@@ -66,7 +68,7 @@ pub(crate) fn run(context: &Context, args: ReadyArgs) -> Result<(), Failure> {
         return claim(context, &filter);
     }
     let listing = context.store()?.ready(&filter, args.limit, context.now())?;
-    print_listing(context, &listing, "Nothing is ready. `gt bead blocked` shows what waits for what.")
+    print_listing(context, &listing, &empty)
 }
 
 fn claim(context: &Context, filter: &ReadyFilter) -> Result<(), Failure> {

@@ -103,7 +103,8 @@ pub(crate) fn run(context: &Context, args: UpdateArgs) -> Result<(), Failure> {
     context.say(&match (claim, claimed || !changed.beads.is_empty()) {
         (true, true) => format!("{} has {id}.", context.actor()),
         (false, true) => format!("{id} updated."),
-        (_, false) => format!("{id} is like that already; nothing was changed."),
+        (true, false) => format!("{} has {id} already; nothing was changed.", context.actor()),
+        (false, false) => format!("{id} is like that already; nothing was changed."),
     })?;
     let others: Vec<String> = changed.became_ready.into_iter().filter(|ready| *ready != id).collect();
     if !others.is_empty() {
