@@ -88,7 +88,13 @@ impl Bead {
     }
 
     pub fn set_flag(&mut self, name: &str, on: bool) {
-        if on { self.body.put(name, &true) } else { self.body.remove(name) }
+        if on {
+            return self.body.put(name, &true);
+        }
+        self.body.remove(name);
+        if name == "ephemeral" {
+            self.body.remove("wisp");
+        }
     }
 
     /// Moves the bead to another status and keeps the fields that follow from it in step.
@@ -108,3 +114,6 @@ impl Bead {
         self.status = status;
     }
 }
+
+#[cfg(test)]
+mod tests;

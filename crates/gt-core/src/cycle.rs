@@ -110,24 +110,69 @@ pub fn closing_edges(n_spots: usize, arcs: &[BatchArc]) -> Vec<u32> {
     let mut inner: Vec<&BatchArc> =
         arcs.iter().filter(|arc| component[arc.from as usize] == component[arc.to as usize]).collect();
     inner.sort_by_key(|arc| arc.owner);
-    let mut accepted: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    let mut accepted = Accepted::default();
     let mut dropped = Vec::new();
     for group in inner.chunk_by(|a, b| a.owner == b.owner && a.owner.is_some()) {
-        let closes = group.iter().any(|arc| arc.owner.is_some() && reaches(&accepted, arc.to, arc.from));
+        let closes = group.iter().any(|arc| arc.owner.is_some() && accepted.reaches(arc.to, arc.from));
         if closes {
             dropped.extend(group[0].owner);
         } else {
             for arc in group {
-                accepted.entry(arc.from).or_default().push(arc.to);
+                accepted.add(arc.from, arc.to);
             }
         }
     }
     dropped
 }
 
-fn reaches(accepted: &FxHashMap<u32, Vec<u32>>, from: u32, to: u32) -> bool {
-    let next = |at: &u32| Ok::<_, std::convert::Infallible>(accepted.get(at).cloned().unwrap_or_default());
-    matches!(path(&from, &to, next), Ok(Some(_)))
+/// The arcs taken so far, to be walked either way.
+#[derive(Default)]
+struct Accepted {
+    after: FxHashMap<u32, Vec<u32>>,
+    before: FxHashMap<u32, Vec<u32>>,
+}
+
+impl Accepted {
+    fn add(&mut self, from: u32, to: u32) {
+        self.after.entry(from).or_default().push(to);
+        self.before.entry(to).or_default().push(from);
+    }
+
+    /// Searches from both ends in turn, and ends with the shorter search: one end of a new arc is mostly a fresh spot.
+    fn reaches(&self, from: u32, to: u32) -> bool {
+        let (mut ahead, mut behind) = (Search::from(from), Search::from(to));
+        if from == to {
+            return true;
+        }
+        while let (Some(next), Some(previous)) = (ahead.step(&self.after), behind.step(&self.before)) {
+            if behind.seen.contains(&next) || ahead.seen.contains(&previous) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+struct Search {
+    seen: FxHashSet<u32>,
+    open: VecDeque<u32>,
+}
+
+impl Search {
+    fn from(start: u32) -> Search {
+        Search { seen: FxHashSet::from_iter([start]), open: VecDeque::from([start]) }
+    }
+
+    /// Visits one more spot and returns it; `None` when there is none left.
+    fn step(&mut self, arcs: &FxHashMap<u32, Vec<u32>>) -> Option<u32> {
+        let here = self.open.pop_front()?;
+        for there in arcs.get(&here).into_iter().flatten() {
+            if self.seen.insert(*there) {
+                self.open.push_back(*there);
+            }
+        }
+        Some(here)
+    }
 }
 
 /// The strongly connected component of each spot (Tarjan, without recursion).
@@ -229,3 +274,6 @@ impl Tarjan {
         self.n_components += 1;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,3 +127,6 @@ pub fn unwrap_target(spelling: &str) -> &str {
         None => spelling,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,3 +73,6 @@ pub struct Event {
 fn as_utc<S: serde::Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&crate::time::format(*at))
 }
+
+#[cfg(test)]
+mod tests;

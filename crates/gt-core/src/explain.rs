@@ -64,10 +64,16 @@ pub fn explain(case: &Case<'_>) -> Explanation {
     let mut reasons = match standing {
         Standing::Done => vec![done(case.bead)],
         Standing::Held => vec![held(case.bead)],
+        Standing::Blocked if !case.node.could_be_ready() => {
+            waiting(case).into_iter().chain([held(case.bead)]).collect()
+        }
         Standing::Blocked | Standing::Deferred | Standing::Ready => waiting(case),
     };
     if standing != Standing::Done {
         reasons.extend(place(case));
+    }
+    if reasons.is_empty() && standing != Standing::Ready {
+        reasons.push(reason("waiting", format!("it is {}, but what holds it is not recorded", standing.as_str())));
     }
     if reasons.is_empty() {
         reasons.push(reason("ready", "it is ready; nothing holds it back, and nobody has taken it yet".to_owned()));
@@ -169,3 +175,6 @@ fn no_rig(bead: &Bead) -> Reason {
         None => reason("no-rig", format!("no registered rig has a prefix that fits {}", bead.id)),
     }
 }
+
+#[cfg(test)]
+mod tests;

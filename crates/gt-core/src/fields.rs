@@ -106,6 +106,10 @@ impl<'a> RawFields<'a> {
         serde_json::from_str(raw.get()).ok()
     }
 
+    pub(crate) fn is_null(&self, name: &str) -> bool {
+        self.0.iter().rev().find(|(known, _)| known == name).is_some_and(|(_, raw)| raw.get() == "null")
+    }
+
     /// What is left, kept for good.
     pub(crate) fn into_fields(self) -> Fields {
         let mut fields = Fields(Vec::with_capacity(self.0.len()));

@@ -70,3 +70,6 @@ pub fn is_sane(id: &str) -> bool {
 pub fn stem(id: &str) -> &str {
     id.rsplit_once('-').map_or(id, |(stem, _)| stem)
 }
+
+#[cfg(test)]
+mod tests;

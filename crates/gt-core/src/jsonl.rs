@@ -63,6 +63,7 @@ pub fn parse_line(line: &str) -> Result<Line, BadLine> {
     bead.priority = take(&mut fields, "priority", "a whole number")?.unwrap_or(DEFAULT_PRIORITY);
     bead.issue_type = take_word(&mut fields, "issue_type")?;
     bead.assignee = take_word(&mut fields, "assignee")?;
+    bead.rig = take_word(&mut fields, RIG_FIELD)?;
     bead.labels = take(&mut fields, "labels", "a list of texts")?.unwrap_or_default();
     bead.comments = comments(&mut fields)?;
     let dependencies: Vec<&RawValue> = take(&mut fields, "dependencies", "a list of objects")?.unwrap_or_default();
@@ -131,14 +132,16 @@ fn comments(fields: &mut RawFields<'_>) -> Result<Vec<Fields>, BadLine> {
 fn read_time(fields: &mut RawFields<'_>, name: &str) -> Option<Timestamp> {
     let spelling = fields.text(name);
     let at = spelling.as_deref().and_then(time::parse).map(time::truncate);
+    let says_nothing = fields.is_null(name);
     // Ours end in Z; only those are worth writing again to compare.
-    if spelling.as_deref().is_none_or(|text| text.ends_with('Z')) && spelling == at.map(time::format) {
+    let is_ours = spelling.as_deref().is_some_and(|text| text.ends_with('Z')) && spelling == at.map(time::format);
+    if says_nothing || is_ours {
         fields.take(name);
     }
     at
 }
 
-/// An edge, or nothing when no target is named.
+/// An edge, or nothing when it names no target, or a type that is no text.
 fn edge(dependency: &RawValue, source: &str) -> Option<Edge> {
     let mut fields = RawFields::parse(dependency.get()).ok()?;
     let spelling = fields.text("depends_on_id").filter(|id| !id.is_empty())?;
@@ -149,8 +152,10 @@ fn edge(dependency: &RawValue, source: &str) -> Option<Edge> {
     if fields.text("issue_id").is_none_or(|id| id == source) {
         fields.take("issue_id");
     }
-    let kind = fields.text("type").filter(|word| !word.is_empty());
-    fields.take("type");
+    let kind = match fields.take("type") {
+        None => None,
+        Some(raw) => serde_json::from_str::<Option<String>>(raw.get()).ok()?.filter(|word| !word.is_empty()),
+    };
     Some(Edge { target, kind: EdgeType::parse(kind.as_deref().unwrap_or("blocks")), extra: fields.into_fields() })
 }
 
@@ -196,8 +201,12 @@ const BODY_FIELDS: [(&str, bool); 38] = [
     ("deleted_at", true),
 ];
 
+/// Our own field: the rig a bead is bound to. Beads has none for it.
+const RIG_FIELD: &str = "gt_rig";
 const TIMES: [&str; 4] = ["created_at", "updated_at", "closed_at", "defer_until"];
 const FLAGS: [&str; 2] = ["pinned", "ephemeral"];
+/// Worked out for each row; what a file says under these names is not shown.
+const DERIVED: [&str; 6] = ["parent", "dependency_count", "dependent_count", "comment_count", "rig", "blocked_by"];
 const LISTS: [&str; 2] = ["bonded_from", "waiters"];
 
 /// Writes the bead as a line of `issues.jsonl`: present fields only, spellings kept.
@@ -212,6 +221,9 @@ pub fn to_line(bead: &Bead) -> String {
     }
     if let Some(word) = &bead.assignee {
         object.text("assignee", word);
+    }
+    if let Some(name) = &bead.rig {
+        object.text(RIG_FIELD, name);
     }
     for (name, at) in TIMES.into_iter().zip(times(bead)) {
         if let Some(spelling) = spelled(bead, name, at) {
@@ -295,7 +307,10 @@ pub fn to_row(bead: &Bead, extras: &RowExtras<'_>) -> Box<RawValue> {
     object.value("rig", &extras.rig);
     object.value("blocked_by", extras.blocked_by);
     let is_known = |name: &str| {
-        TIMES.contains(&name) || FLAGS.contains(&name) || BODY_FIELDS.iter().any(|(known, _)| *known == name)
+        TIMES.contains(&name)
+            || FLAGS.contains(&name)
+            || DERIVED.contains(&name)
+            || BODY_FIELDS.iter().any(|(known, _)| *known == name)
     };
     bead.body.iter().filter(|(name, _)| !is_known(name)).for_each(|(name, raw)| object.raw(name, raw.get()));
     RawValue::from_string(object.finish()).expect("an object of valid JSON values is valid JSON")
@@ -304,6 +319,7 @@ pub fn to_row(bead: &Bead, extras: &RowExtras<'_>) -> Box<RawValue> {
 fn body_field(bead: &Bead, name: &str, is_time: bool) -> String {
     match bead.body.get(name) {
         None if LISTS.contains(&name) => "[]".to_owned(),
+        Some(raw) if LISTS.contains(&name) && raw.get() == "null" => "[]".to_owned(),
         None => "null".to_owned(),
         Some(_) if is_time => bead.body.text(name).map_or("null".to_owned(), |text| json_text(&time::to_utc(&text))),
         Some(raw) => raw.get().to_owned(),
@@ -383,3 +399,6 @@ impl Object {
         self.json
     }
 }
+
+#[cfg(test)]
+mod tests;

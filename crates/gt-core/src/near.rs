@@ -12,3 +12,6 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<
     found.dedup();
     found.into_iter().take(3).map(|(_, candidate)| candidate.to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -136,7 +136,8 @@ impl Node {
         }
     }
 
-    fn could_be_ready(&self) -> bool {
+    /// Whether only blockers and deferrals stand between this bead and being ready.
+    pub(crate) fn could_be_ready(&self) -> bool {
         let facts = &self.facts;
         facts.status == Status::Open && !facts.pinned && !facts.ephemeral && !facts.bookkeeping
     }
@@ -215,3 +216,6 @@ pub fn solve(facts: Vec<Facts>, arcs: &[Arc], now: Timestamp) -> Vec<Node> {
     }
     nodes
 }
+
+#[cfg(test)]
+mod tests;

@@ -114,7 +114,10 @@ pub fn derive_prefix(name: &str) -> String {
 pub fn free_prefix(name: &str, rigs: &[Rig]) -> String {
     let letters: String = name.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
     let longer = (2..=letters.len().min(PREFIX_CHARS_MAX)).map(|n| letters[..n].to_owned());
-    let numbered = (2..).map(|n| format!("{}{n}", derive_prefix(name)));
+    let stem: String =
+        derive_prefix(name).chars().filter(char::is_ascii_alphanumeric).take(PREFIX_CHARS_MAX / 2).collect();
+    let stem = if starts_with_letter(&stem) { stem } else { format!("r{stem}") };
+    let numbered = (2_u64..).map(|n| format!("{stem}{n}"));
     longer.chain(numbered).find(|prefix| check_prefix(prefix, rigs).is_ok()).expect("numbers never run out")
 }
 
@@ -135,3 +138,6 @@ pub fn home<'a>(id: &str, binding: Option<&str>, rigs: &'a [Rig]) -> Home<'a> {
 pub fn has_prefix(id: &str, prefix: &str) -> bool {
     id.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('-')).is_some_and(|rest| !rest.is_empty())
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,8 @@ pub enum BadText {
     Empty { what: &'static str },
     #[error("the {what} has {chars} characters; at most {max} fit")]
     TooLong { what: &'static str, chars: usize, max: usize },
+    #[error("the {what} has {bytes} bytes; at most {max} fit")]
+    TooLarge { what: &'static str, bytes: usize, max: usize },
     #[error("the {what} holds the control character {character} at position {position}")]
     Control { what: &'static str, character: String, position: usize },
 }
@@ -30,7 +32,7 @@ pub fn check_word(what: &'static str, word: &str) -> Result<(), BadText> {
 /// Checks a longer text: lines and tabs are fine, other control characters are not.
 pub fn check_body(what: &'static str, text: &str) -> Result<(), BadText> {
     if text.len() > BODY_BYTES_MAX {
-        return Err(BadText::TooLong { what, chars: text.chars().count(), max: BODY_BYTES_MAX });
+        return Err(BadText::TooLarge { what, bytes: text.len(), max: BODY_BYTES_MAX });
     }
     refuse_control(what, text, |c| c.is_control() && !matches!(c, '\n' | '\t' | '\r'))
 }
@@ -64,5 +66,13 @@ pub fn many_lines(text: &str) -> String {
 }
 
 fn visible(c: char) -> char {
-    if c.is_control() { '\u{FFFD}' } else { c }
+    if c.is_control() || turns_direction(c) { '\u{FFFD}' } else { c }
 }
+
+/// Marks that make what follows read backwards, so that a text shows something other than it says.
+fn turns_direction(c: char) -> bool {
+    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,15 @@
 
 use jiff::Timestamp;
 
-/// Reads an RFC 3339 time with any offset.
+/// Reads an RFC 3339 time with any offset. The very last days of the year 9999, a way to say "never",
+/// lie beyond what an instant can hold and count as the last one that it can.
 pub fn parse(text: &str) -> Option<Timestamp> {
-    text.parse().ok()
+    text.parse().ok().or_else(|| text.starts_with("9999-12-3").then_some(Timestamp::MAX).filter(|_| is_time(text)))
+}
+
+/// Whether the text would be a time in any other year.
+fn is_time(text: &str) -> bool {
+    format!("1999{}", &text[4..]).parse::<Timestamp>().is_ok()
 }
 
 /// Writes an instant in UTC, to the microsecond at most.
@@ -21,3 +27,6 @@ pub fn truncate(at: Timestamp) -> Timestamp {
 pub fn to_utc(text: &str) -> String {
     parse(text).map_or_else(|| text.to_owned(), |at| at.to_string())
 }
+
+#[cfg(test)]
+mod tests;

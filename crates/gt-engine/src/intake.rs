@@ -71,6 +71,7 @@ struct Chunk<'a> {
 }
 
 /// Cuts a file into about equal parts, between lines.
+#[expect(clippy::naive_bytecount, reason = "one pass over a file that is parsed anyway is not worth a crate")]
 fn chunks(bytes: &[u8], n_parts: usize) -> Vec<Chunk<'_>> {
     let size = (bytes.len() / n_parts).max(CHUNK_BYTES_MIN);
     let mut chunks = Vec::new();

@@ -90,7 +90,12 @@ impl Store {
         stamp: &Stamp,
     ) -> std::result::Result<Option<String>, StoreError> {
         self.write(stamp, |tx| {
-            let free = query::ReadyFilter { unassigned: true, ..filter.clone() };
+            let free = query::ReadyFilter {
+                unassigned: true,
+                include_deferred: false,
+                include_ephemeral: false,
+                ..filter.clone()
+            };
             let Some(key) = query::ready_keys(tx, &free, 1, stamp.now)?.first().copied() else {
                 return Ok(None);
             };
@@ -129,7 +134,7 @@ impl Store {
             }
             bead.set_status(Status::Open, stamp.now);
             bead.assignee = None;
-            for field in ["deleted_at", "deleted_by", "delete_reason"] {
+            for field in ["deleted_at", "deleted_by", "delete_reason", "original_type"] {
                 bead.body.remove(field);
             }
             Ok(true)
@@ -242,12 +247,13 @@ fn create(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
     let mut ledger = Ledger::new(tx, stamp.now);
     ledger.adopt(key, &bead.id, Facts::of(&bead));
     ledger.resolve_incoming(key)?;
+    rows::Inserter::new(tx)?.insert(key, &bead, ledger.node(key)?)?;
+    ledger.settle_adopted();
     for edge in &bead.edges {
         query::require(tx, &edge.target)?;
         links::refuse_cycle(tx, &bead.id, edge)?;
         ledger.link(key, &links::with_origin(edge, stamp))?;
     }
-    rows::Inserter::new(tx)?.insert(key, &bead, ledger.node(key)?)?;
     ledger.flush()?;
     let data = json!({ "title": bead.title, "type": bead.type_word(), "priority": bead.priority });
     events::append(tx, stamp, EventType::BeadCreated, Some(&bead.id), &data)?;
@@ -275,7 +281,7 @@ fn free_id(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
         at: stamp.now,
     };
     // Keys are dense enough to stand for the number of beads, and reading the last one costs nothing.
-    let n_beads = next_key(tx)? as u64;
+    let n_beads = next_key(tx)? as u64 - 1;
     first_free(tx, &mut seed.proposals(n_beads))?.ok_or_else(|| Refusal::NoFreeId { prefix: new.prefix.clone() }.into())
 }
 
@@ -312,6 +318,7 @@ fn update(tx: &Connection, id: &str, patch: &BeadPatch, stamp: &Stamp) -> Result
 fn update_event(before: &Bead, after: &Bead) -> EventType {
     match (&before.status, &after.status) {
         (old, Status::Closed) if *old != Status::Closed => EventType::BeadClosed,
+        (old, Status::Tombstone) if *old != Status::Tombstone => EventType::BeadDeleted,
         (old, new) if old.is_terminal() && new.is_active() => EventType::BeadReopened,
         _ => EventType::BeadUpdated,
     }
@@ -389,6 +396,17 @@ fn reparent(
     Ok(true)
 }
 
+/// What a bead is instead of ready.
+fn not_ready_word(bead: &Bead, standing: Standing) -> &str {
+    match standing {
+        Standing::Held if bead.status != Status::Open => bead.status.as_str(),
+        Standing::Held if bead.is_pinned() => "pinned",
+        Standing::Held if bead.is_wisp() => "ephemeral",
+        Standing::Held => "bookkeeping, not work",
+        standing => standing.as_str(),
+    }
+}
+
 fn claim(tx: &Connection, key: Key, assignee: &str, stamp: &Stamp) -> Result<bool> {
     let mut bead = rows::load(tx, key)?;
     if let Some(holder) = &bead.assignee {
@@ -402,8 +420,7 @@ fn claim(tx: &Connection, key: Key, assignee: &str, stamp: &Stamp) -> Result<boo
     let mut ledger = Ledger::new(tx, stamp.now);
     let standing = ledger.node(key)?.standing_at(stamp.now);
     if standing != Standing::Ready {
-        let word = if standing == Standing::Held { bead.status.as_str() } else { standing.as_str() };
-        return Err(Refusal::NotReady { standing: word.to_owned(), id: bead.id }.into());
+        return Err(Refusal::NotReady { standing: not_ready_word(&bead, standing).to_owned(), id: bead.id }.into());
     }
     bead.assignee = Some(assignee.to_owned());
     bead.set_status(Status::InProgress, stamp.now);

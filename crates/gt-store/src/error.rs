@@ -65,13 +65,14 @@ pub enum StoreError {
     },
 }
 
+/// SQLite's code for no room for the index of its log: how opening a store meets a full disk.
+const IOERR_SHMSIZE: i32 = 4874;
+
 impl StoreError {
     /// Names the file, and sorts SQLite's codes by what a person can do about them.
     pub(crate) fn located(self, path: &std::path::Path) -> StoreError {
         let StoreError::Sqlite(source) = self else { return self };
         let path = path.to_owned();
-        // Making room for the index of the log is how opening a store meets a full disk.
-        const IOERR_SHMSIZE: i32 = 4874;
         match source.sqlite_error_code() {
             _ if source.sqlite_error().is_some_and(|error| error.extended_code == IOERR_SHMSIZE) => {
                 StoreError::Full { path, source }

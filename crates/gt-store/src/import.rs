@@ -103,7 +103,8 @@ impl Intake {
             tidy(&mut bead);
             let present = if is_empty_town { None } else { rows::key_of(tx, &bead.id)? };
             let before = present.map(|key| rows::load(tx, key)).transpose()?;
-            bead.rig = options.rig.clone().or_else(|| before.as_ref().and_then(|before| before.rig.clone()));
+            let bound_before = before.as_ref().and_then(|before| before.rig.clone());
+            bead.rig = options.rig.clone().or(bead.rig).or(bound_before);
             let key = present.unwrap_or(next);
             next += Key::from(present.is_none());
             intake.incoming.push(Incoming { key, bead, before, kept: false });
@@ -300,20 +301,18 @@ impl<'a> WaitGraph<'a> {
             open: Vec::new(),
             seen: FxHashSet::default(),
         };
-        // Without stored edges, what lies outside the file waits for nothing and closes no ring.
-        let looks_outside = query::has_edges(tx)?;
-        for (at, Incoming { bead, .. }) in intake.incoming.iter().enumerate() {
+        for (at, Incoming { bead, kept, .. }) in intake.incoming.iter().enumerate() {
             for (edge_at, edge) in bead.edges.iter().enumerate().filter(|(_, edge)| edge.kind.touches_readiness()) {
-                if looks_outside || graph.numbers.contains_key(edge.target.as_str()) {
-                    let owner = graph.owners.len() as u32;
-                    graph.owners.push((at, edge_at));
-                    let (source, target) = (at as u32, graph.number(&edge.target));
-                    graph.push(source, target, &edge.kind, Some(owner));
-                    graph.reach(&edge.target, &edge.kind);
-                }
+                // What stays as it is in the town is not the file's to drop.
+                let owner = (!kept).then_some(graph.owners.len() as u32);
+                graph.owners.extend(owner.map(|_| (at, edge_at)));
+                let (source, target) = (at as u32, graph.number(&edge.target));
+                graph.push(source, target, &edge.kind, owner);
+                graph.reach(&edge.target, &edge.kind);
             }
         }
-        if looks_outside {
+        // Without stored edges, what lies outside the file waits for nothing.
+        if query::has_edges(tx)? {
             graph.add_outside(tx)?;
         }
         Ok(graph)

@@ -79,6 +79,15 @@ impl<'tx> Ledger<'tx> {
         self.entries.insert(key, Entry { id: id.to_owned(), node, stored: None, dirty: false });
     }
 
+    /// Says that the rows of all adopted beads have been written, as their nodes were then.
+    pub(crate) fn settle_adopted(&mut self) {
+        for key in std::mem::take(&mut self.adopted).into_values() {
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.stored = Some(entry.node.standing());
+            }
+        }
+    }
+
     /// Lets edges that were waiting for this id to exist take effect.
     pub(crate) fn resolve_incoming(&mut self, key: Key) -> Result<()> {
         let id = self.entry(key)?.id.clone();

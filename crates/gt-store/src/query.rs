@@ -6,7 +6,7 @@ use gt_core::explain::{self, BlockedBy, Blocker, Case, Explanation};
 use gt_core::near;
 use gt_core::readiness::{Node, Standing};
 use gt_core::rig::{self, Home, Rig};
-use gt_core::status::Status;
+use gt_core::status::{self, Status};
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
@@ -112,6 +112,9 @@ impl Store {
     pub fn blocked(&mut self, rig: Option<&str>, limit: usize) -> std::result::Result<Listing, StoreError> {
         self.read(|tx| {
             let rigs = rigs::all(tx)?;
+            if let Some(name) = rig {
+                rigs::require(tx, name)?;
+            }
             let mut found = Vec::new();
             ordered(tx, &["standing = 'blocked'".to_owned()], &[], one_more(limit), &home_is(rig, &rigs), &mut found)?;
             listing(tx, found.into_iter().map(|item| item.key).collect(), limit)
@@ -376,15 +379,12 @@ pub(crate) fn ready_keys(tx: &Connection, filter: &ReadyFilter, limit: usize, no
         parts.push(due);
     }
     if filter.include_ephemeral {
-        parts.push(with(&conditions, "standing = 'held' AND wisp = 1 AND status = 'open' AND pinned = 0"));
+        parts.push(with(&conditions, &wisps_that_are_work(filter.include_deferred, now)));
     }
     let is_home = home_is(filter.rig.as_deref(), &rigs);
     let mut found = Vec::new();
     for part in parts {
         ordered(tx, &part.sql, &part.arguments, limit, &is_home, &mut found)?;
-    }
-    if filter.include_ephemeral {
-        retain_ready_wisps(tx, &mut found, filter.include_deferred, now)?;
     }
     Ok(first(found, limit))
 }
@@ -395,19 +395,14 @@ fn with(conditions: &Conditions, sql: &str) -> Conditions {
     conditions
 }
 
-/// Short-lived records stand as held; asked for, they go through the same predicate as if they were work.
-fn retain_ready_wisps(tx: &Connection, found: &mut Vec<Item>, include_deferred: bool, now: Timestamp) -> Result<()> {
-    let mut kept = Vec::with_capacity(found.len());
-    for item in found.drain(..) {
-        let mut node = node(tx, item.key)?;
-        node.facts.ephemeral = false;
-        let standing = node.standing_at(now);
-        if standing == Standing::Ready || (include_deferred && standing == Standing::Deferred) {
-            kept.push(item);
-        }
-    }
-    *found = kept;
-    Ok(())
+/// Short-lived records stand as held; asked for, they pass the rest of the predicate as if they were work.
+fn wisps_that_are_work(include_deferred: bool, now: Timestamp) -> String {
+    let types = status::BOOKKEEPING.map(|word| format!("'{word}'")).join(", ");
+    let due = if include_deferred { String::new() } else { format!(" AND coalesce(wake_at, 0) <= {}", micros(now)) };
+    format!(
+        "standing = 'held' AND wisp = 1 AND status = 'open' AND pinned = 0
+         AND coalesce(issue_type, 'task') NOT IN ({types}){due}"
+    )
 }
 
 fn first(mut found: Vec<Item>, limit: usize) -> Vec<Key> {

@@ -14,24 +14,32 @@ const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_beads.sql")];
 /// Brings the store to the newest schema; a newer one than ours is left alone.
 pub(crate) fn migrate(conn: &mut Connection, path: &Path) -> Result<()> {
     let known = MIGRATIONS.len() as i64;
-    if version(conn)? == known && application_id(conn)? == APPLICATION_ID {
+    if version(conn)? == known {
         return Ok(());
     }
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&tx)?; // again, under the lock: another process may have been first
-    if application_id(&tx)? != APPLICATION_ID && !is_empty(&tx)? {
-        return Err(StoreError::NotAStore { path: path.to_owned() });
-    }
     if found > known {
         return Err(StoreError::NewerSchema { path: path.to_owned(), found, known });
     }
-    for migration in &MIGRATIONS[found as usize..] {
+    let done = usize::try_from(found).map_err(|_| StoreError::NotAStore { path: path.to_owned() })?;
+    for migration in &MIGRATIONS[done..] {
         tx.execute_batch(migration)?;
     }
     tx.pragma_update(None, "user_version", known)?;
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     tx.commit()?;
     Ok(())
+}
+
+/// Refuses a database that is not ours, before anything about it is changed.
+pub(crate) fn refuse_stranger(conn: &Connection, path: &Path) -> Result<()> {
+    // One view for both questions: another process may be making the store right now.
+    let view = conn.unchecked_transaction()?;
+    if application_id(&view)? == APPLICATION_ID || is_empty(&view)? {
+        return Ok(());
+    }
+    Err(StoreError::NotAStore { path: path.to_owned() })
 }
 
 pub(crate) fn version(conn: &Connection) -> Result<i64> {

@@ -1,11 +1,11 @@
 //! The open store: connection, transactions, and who did something when.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::{Result, StoreError};
 use crate::{ledger, schema};
@@ -71,8 +71,10 @@ impl Store {
         conn.set_prepared_statement_cache_capacity(64);
         // Otherwise SQLite plans a statement anew for each bound value, because one might fit a partial index.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        schema::refuse_stranger(&conn, path)?;
+        use_wal(&conn)?;
         // An acknowledged write survives a power cut; the larger cache is only a limit, for imports.
-        conn.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;")?;
+        conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;")?;
         schema::migrate(&mut conn, path)?;
         Ok(Store { conn, path: path.to_owned(), is_rehearsal: false })
     }
@@ -107,6 +109,21 @@ impl Store {
         let done = if self.is_rehearsal { work(&self.conn) } else { read_in(&mut self.conn, work) };
         done.map_err(|error| error.located(&self.path))
     }
+}
+
+/// Switches the file to a write-ahead log. While others do the same SQLite says "busy" without waiting, so we wait.
+fn use_wal(conn: &Connection) -> Result<()> {
+    let deadline = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match conn.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => std::thread::yield_now(),
+            done => return Ok(done?),
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 fn write_in<T>(conn: &mut Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {

@@ -158,6 +158,76 @@ impl Town {
     }
 }
 
+impl Town {
+    /// What happened since an event, one line each: `bead.closed gt-1 {…}`.
+    pub(crate) fn told_since(&mut self, seq: i64) -> Vec<String> {
+        let events = self.store.events(seq, 1_000_000).expect("the log answers");
+        let line = |event: gt_core::event::Event| {
+            assert_eq!((event.ts, event.actor.as_str()), (self.now, "tester"), "{event:?}");
+            format!("{} {} {}", event.kind, event.bead.as_deref().unwrap_or("-"), event.data)
+        };
+        events.into_iter().map(line).collect()
+    }
+
+    /// Does something and says what the log heard of it.
+    pub(crate) fn told<T>(
+        &mut self,
+        work: impl FnOnce(&mut Store, &Stamp) -> Result<T, StoreError>,
+    ) -> (T, Vec<String>) {
+        let seq = self.store.last_event().expect("the log answers");
+        let stamp = self.stamp();
+        let answer = work(&mut self.store, &stamp).expect("it is done");
+        self.check();
+        (answer, self.told_since(seq))
+    }
+
+    /// Asks for something that is refused; nothing may have changed by it.
+    pub(crate) fn refused<T: std::fmt::Debug>(
+        &mut self,
+        work: impl FnOnce(&mut Store, &Stamp) -> Result<T, StoreError>,
+    ) -> String {
+        let before = (self.export(), self.store.last_event().expect("the log answers"));
+        let stamp = self.stamp();
+        let error = work(&mut self.store, &stamp).expect_err("it is refused");
+        self.check();
+        assert_eq!(before, (self.export(), self.store.last_event().expect("the log answers")), "after: {error}");
+        match &error {
+            StoreError::NoBead { near, .. } | StoreError::NoRig { near, .. } if !near.is_empty() => {
+                format!("{error}; near: {}", near.join(", "))
+            }
+            _ => error.to_string(),
+        }
+    }
+
+    /// Does something that must leave no trace.
+    pub(crate) fn quiet<T>(&mut self, work: impl FnOnce(&mut Store, &Stamp) -> Result<T, StoreError>) -> T {
+        let before = self.export();
+        let (answer, events) = self.told(work);
+        assert_eq!(events, Vec::<String>::new());
+        assert_eq!(before, self.export());
+        answer
+    }
+}
+
+/// A file of beads, one `id` or `id > target:type target:type` a line.
+pub(crate) fn file(lines: &[&str]) -> String {
+    let line = |line: &&str| {
+        let (id, edges) = line.split_once(" > ").unwrap_or((line, ""));
+        let edges: Vec<_> = edges
+            .split_whitespace()
+            .map(|edge| edge.split_once(':').expect("target:type"))
+            .map(|(target, kind)| serde_json::json!({ "issue_id": id, "depends_on_id": target, "type": kind }))
+            .collect();
+        serde_json::json!({ "id": id, "title": id, "dependencies": edges }).to_string()
+    };
+    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Ids as the store takes them.
+pub(crate) fn owned(ids: &[&str]) -> Vec<String> {
+    ids.iter().map(|id| (*id).to_owned()).collect()
+}
+
 pub(crate) fn ids(views: Vec<gt_store::View>) -> Vec<String> {
     views.into_iter().map(|view| view.bead.id).collect()
 }

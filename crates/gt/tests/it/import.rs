@@ -235,3 +235,15 @@ fn what_is_newer_here_stays_unless_overwritten() {
     ○ gt-a1  P2  task  Old
     ");
 }
+
+#[test]
+fn a_binding_survives_export_and_import() {
+    let town = Town::with_rig();
+    town.call(["bead", "import", "-", "--rig", "shop"]).stdin(br#"{"id":"hq-1","title":"A"}"#).run().success();
+    let exported = town.export();
+    assert_eq!(exported.trim(), r#"{"id":"hq-1","title":"A","status":"open","priority":2,"gt_rig":"shop"}"#);
+    let fresh = Town::with_rig();
+    fresh.call(["bead", "import", "-"]).stdin(exported.as_bytes()).run().success();
+    assert_eq!(fresh.gt(["show", "hq-1", "--json"]).json()["rig"], "shop");
+    assert_eq!(fresh.export(), exported);
+}

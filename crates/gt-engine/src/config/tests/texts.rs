@@ -59,6 +59,7 @@ fn errors_of_a_file() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one snapshot, read as a whole")]
 fn errors_of_a_command() {
     let typed = [
         ("scheduler.max_polecats", "many"),
@@ -218,6 +219,7 @@ fn a_table_can_follow_lines_of_the_template() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one snapshot, read as a whole")]
 fn the_template_as_people_see_it() {
     insta::assert_snapshot!(template(), @r##"
     # town.toml: the settings of this town.

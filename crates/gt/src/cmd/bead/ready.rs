@@ -44,7 +44,7 @@ pub(crate) struct ReadyArgs {
     #[arg(long)]
     include_ephemeral: bool,
     /// Take the first one nobody has, for the actor
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["include_deferred", "include_ephemeral"])]
     claim: bool,
     /// At most so many; 0 means all
     #[arg(long, short = 'n', default_value_t = 100)]

@@ -1,0 +1,209 @@
+//! Every standing and every place has its sentence.
+
+use super::*;
+use crate::fields::Fields;
+use crate::readiness::Facts;
+use crate::rig::Rig;
+
+const NOW: &str = "2026-01-01T00:00:00Z";
+
+fn now() -> Timestamp {
+    NOW.parse().unwrap()
+}
+
+fn rig(state: RigState) -> Rig {
+    let (name, prefix, path) = ("gasworks".to_owned(), "gt".to_owned(), "/src".to_owned());
+    Rig { name, prefix, path, url: None, branch: "main".to_owned(), state }
+}
+
+/// A bead out of a line, in an active rig, with nothing before it.
+fn bead(fields: &str) -> Bead {
+    let line = format!(r#"{{"id":"gt-1","title":"a"{fields}}}"#);
+    match crate::jsonl::parse_line(&line).unwrap() {
+        crate::jsonl::Line::Bead { bead, .. } => *bead,
+        crate::jsonl::Line::NoBead => unreachable!("the line has an id"),
+    }
+}
+
+fn blocker(why: BlockedBy, status: &str) -> Blocker {
+    Blocker { id: "gt-2".to_owned(), title: "the\nother".to_owned(), status: Status::parse(status), why }
+}
+
+fn told(bead: &Bead, blockers: &[Blocker], home: Home<'_>) -> Explanation {
+    let mut node = Node::alone(Facts::of(bead), now());
+    for blocker in blockers {
+        match blocker.why {
+            BlockedBy::DeferredParent { until } => node.wake_at = Some(until),
+            BlockedBy::BlockedParent => node.blocked_parents += 1,
+            _ => node.holding += 1,
+        }
+    }
+    explain(&Case { bead, node: &node, blockers, home, now: now() })
+}
+
+fn shown(explanation: &Explanation) -> String {
+    assert!(!explanation.reasons.is_empty());
+    let reasons = explanation.reasons.iter().map(|reason| {
+        assert!(!reason.message.is_empty() && !reason.message.contains('\n'), "{reason:?}");
+        format!("\n  {}: {}", reason.code, reason.message)
+    });
+    format!("{}{}", explanation.state, reasons.collect::<String>())
+}
+
+/// The bead's own fields tell it; it is at home in an active rig.
+fn check(fields: &str, wanted: &str) {
+    let rig = rig(RigState::Active);
+    assert_eq!(shown(&told(&bead(fields), &[], Home::Rig(&rig))), wanted, "{fields}");
+}
+
+#[test]
+fn a_ready_bead_says_that_nothing_holds_it() {
+    let ready = "ready\n  ready: it is ready; nothing holds it back, and nobody has taken it yet";
+    check("", ready);
+    check(r#","issue_type":"bug","defer_until":"2025-12-31T00:00:00Z""#, ready);
+}
+
+#[test]
+fn a_finished_bead_says_how_it_ended() {
+    check(r#","status":"closed""#, "done\n  closed: it was closed");
+    check(
+        r#","status":"closed","closed_at":"2026-01-01T01:00:00+01:00","close_reason":"all\ngood""#,
+        "done\n  closed: it was closed at 2026-01-01T00:00:00Z: all good",
+    );
+    check(r#","status":"pinned""#, "done\n  pinned: it is pinned: kept for reference, not worked on");
+    check(r#","status":"tombstone""#, "done\n  deleted: it was deleted");
+    check(r#","status":"tombstone","delete_reason":"twin""#, "done\n  deleted: it was deleted: twin");
+}
+
+#[test]
+fn a_held_bead_says_by_what_and_by_whom() {
+    check(r#","status":"hooked","assignee":"toast""#, "hooked\n  hooked: it is on a hook already by toast");
+    check(r#","status":"hooked""#, "hooked\n  hooked: it is on a hook already");
+    check(r#","status":"in_progress","assignee":"ada""#, "in_progress\n  in-progress: it is being worked on by ada");
+    check(r#","status":"blocked""#, "blocked\n  status-blocked: somebody set its status to blocked by hand");
+    check(r#","status":"deferred""#, "deferred\n  status-deferred: somebody set its status to deferred by hand");
+    check(r#","pinned":true"#, "open\n  pinned: it is pinned, and pinned beads are not worked on");
+    check(r#","ephemeral":true"#, "open\n  ephemeral: it is a short-lived record, not work");
+    check(r#","issue_type":"convoy""#, "open\n  bookkeeping: its type convoy keeps the books and is not work");
+    check(
+        r#","status":"in\u001breview""#,
+        "in\u{1b}review\n  status: its status is in\u{FFFD}review, and only open beads are worked on",
+    );
+}
+
+#[test]
+fn a_deferred_bead_says_until_when() {
+    check(
+        r#","defer_until":"2026-02-01T00:00:00Z""#,
+        "deferred\n  deferred: it is deferred until 2026-02-01T00:00:00Z",
+    );
+}
+
+#[test]
+fn a_type_that_no_agent_takes_is_named() {
+    check(
+        r#","issue_type":"epic""#,
+        "ready\n  not-slingable: its type epic is never given to an agent; its children may be",
+    );
+}
+
+/// What stands in its way tells it.
+fn check_blocked(why: BlockedBy, status: &str, wanted: &str) {
+    let rig = rig(RigState::Active);
+    assert_eq!(shown(&told(&bead(""), &[blocker(why, status)], Home::Rig(&rig))), wanted);
+}
+
+#[test]
+fn a_blocked_bead_names_each_blocker_and_its_state() {
+    check_blocked(BlockedBy::Open, "hooked", "blocked\n  blocked: it waits for gt-2 (the other), which is hooked");
+    check_blocked(
+        BlockedBy::Unmerged,
+        "closed",
+        "blocked\n  unmerged: it waits for the merge of gt-2 (the other), which is closed but not merged",
+    );
+    check_blocked(
+        BlockedBy::Children { active: 1 },
+        "open",
+        "blocked\n  waits-for-children: it waits for gt-2 (the other), which has 1 active child",
+    );
+    check_blocked(
+        BlockedBy::Children { active: 2 },
+        "open",
+        "blocked\n  waits-for-children: it waits for gt-2 (the other), which has 2 active children",
+    );
+    check_blocked(
+        BlockedBy::BlockedParent,
+        "open",
+        "blocked\n  blocked-parent: its parent gt-2 (the other) is blocked",
+    );
+    check_blocked(
+        BlockedBy::DeferredParent { until: "2026-03-01T00:00:00Z".parse().unwrap() },
+        "open",
+        "deferred\n  deferred-parent: its parent gt-2 (the other) is deferred until 2026-03-01T00:00:00Z",
+    );
+}
+
+#[test]
+fn a_blocked_bead_that_somebody_has_says_so_too() {
+    let rig = rig(RigState::Active);
+    let blockers = [blocker(BlockedBy::Open, "open")];
+    let hooked = bead(r#","status":"hooked","assignee":"toast""#);
+    assert_eq!(
+        shown(&told(&hooked, &blockers, Home::Rig(&rig))),
+        "blocked\n  blocked: it waits for gt-2 (the other), which is open\n  hooked: it is on a hook already by toast"
+    );
+}
+
+#[test]
+fn every_reason_is_told_not_only_the_first() {
+    let parked = rig(RigState::Parked);
+    let blockers = [blocker(BlockedBy::Open, "open"), blocker(BlockedBy::BlockedParent, "open")];
+    let deferred = bead(r#","defer_until":"2026-02-01T00:00:00Z""#);
+    let explanation = told(&deferred, &blockers, Home::Rig(&parked));
+    let codes: Vec<&str> = explanation.reasons.iter().map(|reason| reason.code).collect();
+    assert_eq!(codes, ["blocked", "blocked-parent", "deferred", "rig-parked"]);
+}
+
+#[test]
+fn the_place_of_a_bead_has_its_own_reasons() {
+    let check = |fields: &str, home: Home<'_>, wanted: &str| {
+        assert_eq!(shown(&told(&bead(fields), &[], home)), format!("ready\n  {wanted}"));
+    };
+    check("", Home::Town, "town-bead: it is a town bead, which is never given to an agent");
+    check("", Home::Nowhere, "no-rig: no registered rig has a prefix that fits gt-1");
+    check("", Home::Rig(&rig(RigState::Parked)), "rig-parked: its rig gasworks is parked: `gt rig unpark gasworks`");
+    check("", Home::Rig(&rig(RigState::Docked)), "rig-docked: its rig gasworks is docked: `gt rig undock gasworks`");
+    let bound = Bead { rig: Some("gone".to_owned()), ..bead("") };
+    assert_eq!(
+        shown(&told(&bound, &[], Home::Nowhere)),
+        "ready\n  no-rig: it is bound to rig gone, which is not registered"
+    );
+}
+
+/// Facts × homes × what the graph says: there is always an answer, and it never contradicts its state.
+#[test]
+fn there_is_always_a_reason_and_it_fits_the_state() {
+    let (active, parked) = (rig(RigState::Active), rig(RigState::Parked));
+    let homes = [Home::Rig(&active), Home::Rig(&parked), Home::Town, Home::Nowhere];
+    for status in ["open", "in_progress", "hooked", "blocked", "deferred", "pinned", "closed", "tombstone", "odd", ""] {
+        for fields in ["{}", r#"{"pinned":true}"#, r#"{"wisp":true}"#] {
+            for (issue_type, home) in
+                ["task", "epic", "gate"].into_iter().flat_map(|word| homes.map(|home| (word, home)))
+            {
+                for (holding, wakes) in [(0, false), (1, false), (0, true), (1, true)] {
+                    let mut bead = Bead::new("gt-1", "a");
+                    bead.status = if status.is_empty() { Status::Custom(String::new()) } else { Status::parse(status) };
+                    bead.issue_type = Some(issue_type.to_owned());
+                    bead.body = Fields::parse(fields).unwrap();
+                    let mut node = Node::alone(Facts::of(&bead), now());
+                    node.holding = holding;
+                    node.wake_at = wakes.then(|| "2026-02-01T00:00:00Z".parse().unwrap());
+                    let told = explain(&Case { bead: &bead, node: &node, blockers: &[], home, now: now() });
+                    shown(&told);
+                    let says_ready = told.reasons.iter().any(|reason| reason.code == "ready");
+                    assert!(!says_ready || node.standing() == Standing::Ready, "{told:?}");
+                }
+            }
+        }
+    }
+}
