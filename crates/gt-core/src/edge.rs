@@ -43,10 +43,14 @@ pub const KNOWN_OTHERS: [&str; 15] = [
 
 impl EdgeType {
     pub fn parse(word: &str) -> EdgeType {
-        READINESS_TYPES
-            .into_iter()
-            .find(|kind| kind.as_str() == word)
-            .unwrap_or_else(|| EdgeType::Other(word.to_owned()))
+        match word {
+            "blocks" => EdgeType::Blocks,
+            "conditional-blocks" => EdgeType::ConditionalBlocks,
+            "waits-for" => EdgeType::WaitsFor,
+            "merge-blocks" => EdgeType::MergeBlocks,
+            "parent-child" => EdgeType::ParentChild,
+            other => EdgeType::Other(other.to_owned()),
+        }
     }
 
     pub fn as_str(&self) -> &str {

@@ -90,14 +90,10 @@ impl<'a> RawFields<'a> {
 
     /// Takes a field out.
     pub(crate) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
-        let mut found = None;
-        self.0.retain(|(known, raw)| {
-            if known == name {
-                found = Some(*raw);
-            }
-            known != name
-        });
-        found
+        let last = self.0.iter().rposition(|(known, _)| known == name)?;
+        let (_, raw) = self.0.remove(last);
+        self.0.retain(|(known, _)| known != name);
+        Some(raw)
     }
 
     /// The field as text; `None` when it is absent or not a string.

@@ -33,10 +33,17 @@ impl Status {
     ];
 
     pub fn parse(word: &str) -> Status {
-        Status::NAMED
-            .into_iter()
-            .find(|status| status.as_str() == word)
-            .unwrap_or_else(|| Status::Custom(word.to_owned()))
+        match word {
+            "open" => Status::Open,
+            "in_progress" => Status::InProgress,
+            "hooked" => Status::Hooked,
+            "blocked" => Status::Blocked,
+            "deferred" => Status::Deferred,
+            "pinned" => Status::Pinned,
+            "closed" => Status::Closed,
+            "tombstone" => Status::Tombstone,
+            other => Status::Custom(other.to_owned()),
+        }
     }
 
     pub fn as_str(&self) -> &str {

@@ -97,7 +97,7 @@ impl BeadFile {
         match line {
             Ok(Line::Bead { bead, n_bad_edges }) => {
                 self.report.note(&bead, n_bad_edges);
-                self.beads.push(ImportBead { line: number, bead: *bead });
+                self.beads.push(ImportBead { line: number, bead });
             }
             Ok(Line::NoBead) => self.report.n_no_bead += 1,
             Err(reason) => self.report.skipped.push(SkippedLine { line: number, reason: reason.to_string() }),

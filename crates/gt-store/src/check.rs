@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::error::{Result, StoreError};
 use crate::events;
-use crate::rows::{self, Key, NODE_COLUMNS};
+use crate::rows::{self, Key};
 use crate::store::{Stamp, Store};
 
 /// A bead whose stored readiness is not what follows from its neighbours.
@@ -81,7 +81,7 @@ struct Town {
 
 fn read_town(tx: &Connection) -> Result<Town> {
     let (mut keys, mut ids, mut stored, mut standings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut query = tx.prepare(&format!("SELECT {NODE_COLUMNS}, key, standing FROM bead ORDER BY key"))?;
+    let mut query = tx.prepare(rows::SELECT_ALL_NODES)?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let (id, node) = rows::node_from_row(row)?;

@@ -23,7 +23,7 @@ use crate::{events, links, query, rigs};
 #[derive(Debug, Clone)]
 pub struct ImportBead {
     pub line: usize,
-    pub bead: Bead,
+    pub bead: Box<Bead>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -74,7 +74,7 @@ impl Store {
 /// One bead that will be written.
 struct Incoming {
     key: Key,
-    bead: Bead,
+    bead: Box<Bead>,
     /// As it is now; `None` for a new one.
     before: Option<Bead>,
     /// The town's version is newer, and stays.
@@ -125,7 +125,7 @@ impl Intake {
             };
             report.kept_newer.push(incoming.bead.id.clone());
             incoming.kept = true;
-            incoming.bead = Bead { rig: incoming.bead.rig.take(), ..before.clone() };
+            *incoming.bead = Bead { rig: incoming.bead.rig.take(), ..before.clone() };
         }
     }
 
@@ -142,7 +142,7 @@ impl Intake {
             });
         }
         let graph = WaitGraph::of(tx, self)?;
-        report.dangling = graph.count_dangling(tx, self)?;
+        report.dangling = graph.n_dangling;
         let dropped = graph.closing();
         for (incoming, at) in dropped.into_iter().rev() {
             let bead = &mut self.incoming[incoming].bead;
@@ -184,8 +184,7 @@ impl Intake {
         let (mut inserter, mut log) = (rows::Inserter::new(tx)?, events::Log::new(tx)?);
         for (n_done, incoming) in self.incoming.iter().enumerate() {
             if let Some(event) = write_one(tx, &mut ledger, &mut inserter, incoming, report)? {
-                let bead = &incoming.bead;
-                log.append(stamp, event, Some(&bead.id), &event_data(&bead.title))?;
+                log.append(stamp, event, Some(&incoming.bead.id), r#"{"imported":true}"#)?;
             }
             progress(n_done + 1);
         }
@@ -195,7 +194,7 @@ impl Intake {
 }
 
 /// The last line of each id, at the place of that line.
-fn last_of_each(beads: Vec<ImportBead>) -> Vec<Bead> {
+fn last_of_each(beads: Vec<ImportBead>) -> Vec<Box<Bead>> {
     let last: FxHashMap<&str, usize> = beads.iter().enumerate().map(|(at, one)| (one.bead.id.as_str(), at)).collect();
     let is_last: Vec<bool> = beads.iter().enumerate().map(|(at, one)| last[one.bead.id.as_str()] == at).collect();
     beads.into_iter().zip(is_last).filter(|(_, is_last)| *is_last).map(|(one, _)| one.bead).collect()
@@ -262,11 +261,6 @@ fn write_one(
     }
 }
 
-fn event_data(title: &str) -> String {
-    let title = serde_json::to_string(title).expect("text always serialises");
-    format!("{{\"imported\":true,\"title\":{title}}}")
-}
-
 /// Whether a bead of the file says just what is there, its edges in any order.
 fn is_same(before: &Bead, after: &Bead) -> bool {
     let sorted = |bead: &Bead| {
@@ -288,6 +282,8 @@ struct WaitGraph<'a> {
     /// Beads whose stored edges are still to be looked at, and all that ever were.
     open: Vec<String>,
     seen: FxHashSet<String>,
+    /// Edges of the file to beads that are nowhere.
+    n_dangling: usize,
 }
 
 impl<'a> WaitGraph<'a> {
@@ -300,15 +296,21 @@ impl<'a> WaitGraph<'a> {
             owners: Vec::new(),
             open: Vec::new(),
             seen: FxHashSet::default(),
+            n_dangling: 0,
         };
         for (at, Incoming { bead, kept, .. }) in intake.incoming.iter().enumerate() {
-            for (edge_at, edge) in bead.edges.iter().enumerate().filter(|(_, edge)| edge.kind.touches_readiness()) {
-                // What stays as it is in the town is not the file's to drop.
-                let owner = (!kept).then_some(graph.owners.len() as u32);
-                graph.owners.extend(owner.map(|_| (at, edge_at)));
-                let (source, target) = (at as u32, graph.number(&edge.target));
-                graph.push(source, target, &edge.kind, owner);
-                graph.reach(&edge.target, &edge.kind);
+            for (edge_at, edge) in bead.edges.iter().enumerate() {
+                let target = graph.numbers.get(edge.target.as_str()).copied();
+                let is_nowhere = target.is_none() && rows::key_of(tx, &edge.target)?.is_none();
+                graph.n_dangling += usize::from(is_nowhere);
+                if edge.kind.touches_readiness() {
+                    // What stays as it is in the town is not the file's to drop.
+                    let owner = (!kept).then_some(graph.owners.len() as u32);
+                    graph.owners.extend(owner.map(|_| (at, edge_at)));
+                    let target = target.unwrap_or_else(|| graph.number(&edge.target));
+                    graph.push(at as u32, target, &edge.kind, owner);
+                    graph.reach(&edge.target, &edge.kind);
+                }
             }
         }
         // Without stored edges, what lies outside the file waits for nothing.
@@ -355,15 +357,6 @@ impl<'a> WaitGraph<'a> {
             }
         }
         Ok(())
-    }
-
-    fn count_dangling(&self, tx: &Connection, intake: &Intake) -> Result<usize> {
-        let mut n_dangling = 0;
-        for edge in intake.incoming.iter().flat_map(|incoming| &incoming.bead.edges) {
-            let is_here = self.numbers.contains_key(edge.target.as_str()) || rows::key_of(tx, &edge.target)?.is_some();
-            n_dangling += usize::from(!is_here);
-        }
-        Ok(n_dangling)
     }
 
     fn closing(&self) -> Vec<(usize, usize)> {

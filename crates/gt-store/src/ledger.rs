@@ -4,18 +4,22 @@
 //! beads it touches: sources of blocking edges, children, parents, and on from those whose blocked state flips.
 //! The judge is `check`, which works everything out anew. (docs/decisions/0002)
 
+use std::collections::hash_map;
+
 use gt_core::bead::Bead;
 use gt_core::edge::{Edge, EdgeType, Gate, gate_of};
 use gt_core::readiness::{Facts, Node, Standing};
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, params};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::rows::{self, Key, NODE_COLUMNS, micros};
+use crate::rows::{self, Key, SELECT_NODE, micros};
 
 /// A transaction wakes at most this many sleepers; the ready query does not rely on it.
 const WAKE_MAX: i64 = 1000;
+
+const INSERT_EDGE: &str = "INSERT OR IGNORE INTO edge (source, target, type, extra) VALUES (?1, ?2, ?3, ?4)";
 
 pub(crate) struct Ledger<'tx> {
     tx: &'tx Connection,
@@ -25,6 +29,8 @@ pub(crate) struct Ledger<'tx> {
     adopted: FxHashMap<String, Key>,
     /// Changes whose consequences have not been followed yet.
     work: Vec<Change>,
+    select_node: Option<CachedStatement<'tx>>,
+    insert_edge: Option<CachedStatement<'tx>>,
 }
 
 struct Entry {
@@ -49,7 +55,15 @@ struct Incoming {
 
 impl<'tx> Ledger<'tx> {
     pub(crate) fn new(tx: &'tx Connection, now: Timestamp) -> Ledger<'tx> {
-        Ledger { tx, now, entries: FxHashMap::default(), adopted: FxHashMap::default(), work: Vec::new() }
+        Ledger {
+            tx,
+            now,
+            entries: FxHashMap::default(),
+            adopted: FxHashMap::default(),
+            work: Vec::new(),
+            select_node: None,
+            insert_edge: None,
+        }
     }
 
     /// Makes room for so many beads at once.
@@ -63,13 +77,15 @@ impl<'tx> Ledger<'tx> {
     }
 
     fn entry(&mut self, key: Key) -> Result<&mut Entry> {
-        if !self.entries.contains_key(&key) {
-            let mut query = self.tx.prepare_cached(&format!("SELECT {NODE_COLUMNS} FROM bead WHERE key = ?1"))?;
-            let (id, node) = query.query_row([key], rows::node_from_row)?;
-            let stored = Some(node.standing());
-            self.entries.insert(key, Entry { id, node, stored, dirty: false });
+        match self.entries.entry(key) {
+            hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+            hash_map::Entry::Vacant(place) => {
+                let (id, node) =
+                    held(&mut self.select_node, self.tx, SELECT_NODE)?.query_row([key], rows::node_from_row)?;
+                let stored = Some(node.standing());
+                Ok(place.insert(Entry { id, node, stored, dirty: false }))
+            }
         }
-        Ok(self.entries.get_mut(&key).expect("it was just put there"))
     }
 
     /// Takes in a bead whose row the caller will insert after all edges are known.
@@ -124,10 +140,8 @@ impl<'tx> Ledger<'tx> {
     /// Adds or replaces an edge. Cycles are the caller's to refuse.
     pub(crate) fn link(&mut self, source: Key, edge: &Edge) -> Result<()> {
         let target = if edge.kind.touches_readiness() { self.key(&edge.target)? } else { None };
-        let inserted = self
-            .tx
-            .prepare_cached("INSERT OR IGNORE INTO edge (source, target, type, extra) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![source, edge.target, edge.kind.as_str(), edge.extra.to_json()])?;
+        let row = params![source, edge.target, edge.kind.as_str(), edge.extra.to_json()];
+        let inserted = held(&mut self.insert_edge, self.tx, INSERT_EDGE)?.execute(row)?;
         if inserted == 0 {
             // Same ends and type, other details: the gate may have changed, so it leaves and comes back.
             self.unlink(source, &edge.target, &edge.kind)?;
@@ -319,6 +333,18 @@ impl<'tx> Ledger<'tx> {
             Some(row) => Ok(gate_of(&rows::fields(&row.get::<_, String>(0)?, "an edge")?)),
             None => Ok(Gate::AllChildren),
         }
+    }
+}
+
+/// A statement that stays prepared for as long as the ledger lives: a change may touch many thousand beads.
+fn held<'a, 'tx>(
+    place: &'a mut Option<CachedStatement<'tx>>,
+    tx: &'tx Connection,
+    sql: &str,
+) -> Result<&'a mut CachedStatement<'tx>> {
+    match place {
+        Some(statement) => Ok(statement),
+        None => Ok(place.insert(tx.prepare_cached(sql)?)),
     }
 }
 

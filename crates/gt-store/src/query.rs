@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use rustc_hash::FxHashSet;
 
 use crate::error::{Result, StoreError};
-use crate::rows::{self, Key, NODE_COLUMNS, micros};
+use crate::rows::{self, Key, micros};
 use crate::store::Store;
 use crate::{links, rigs};
 
@@ -202,7 +202,7 @@ fn near_ids(tx: &Connection, id: &str) -> Result<Vec<String>> {
 }
 
 pub(crate) fn node(tx: &Connection, key: Key) -> Result<Node> {
-    let mut query = tx.prepare_cached(&format!("SELECT {NODE_COLUMNS} FROM bead WHERE key = ?1"))?;
+    let mut query = tx.prepare_cached(rows::SELECT_NODE)?;
     Ok(query.query_row([key], rows::node_from_row)?.1)
 }
 

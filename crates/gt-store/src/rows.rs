@@ -35,8 +35,23 @@ pub(crate) fn key_of(tx: &Connection, id: &str) -> Result<Option<Key>> {
 }
 
 /// The columns that make a node, in the order `node_from_row` reads them.
-pub(crate) const NODE_COLUMNS: &str = "id, status, issue_type, defer_until, pinned, wisp, merged, \
-    children_total, children_active, children_closed, children_deleted, holding, blocked_parents, wake_at";
+macro_rules! node_columns {
+    () => {
+        "id, status, issue_type, defer_until, pinned, wisp, merged, children_total, children_active, children_closed, \
+         children_deleted, holding, blocked_parents, wake_at"
+    };
+}
+
+pub(crate) const SELECT_NODE: &str = concat!("SELECT ", node_columns!(), " FROM bead WHERE key = ?1");
+pub(crate) const SELECT_ALL_NODES: &str = concat!("SELECT ", node_columns!(), ", key, standing FROM bead ORDER BY key");
+const SELECT_BEAD: &str = concat!(
+    "SELECT ",
+    node_columns!(),
+    ", title, priority, assignee, rig, created_at, updated_at, closed_at, body \
+     FROM bead JOIN bead_body ON bead = key WHERE key = ?1"
+);
+/// Where the columns of `SELECT_BEAD` go on behind those of the node.
+const AFTER_NODE: usize = 14;
 
 pub(crate) fn node_from_row(row: &Row<'_>) -> rusqlite::Result<(String, Node)> {
     let facts = Facts {
@@ -51,10 +66,6 @@ pub(crate) fn node_from_row(row: &Row<'_>) -> rusqlite::Result<(String, Node)> {
     let (holding, blocked_parents, wake_at) = (row.get(11)?, row.get(12)?, time_at(row, 13)?);
     Ok((row.get(0)?, Node { facts, children, holding, blocked_parents, wake_at }))
 }
-
-/// Where the columns of `BEAD_COLUMNS` begin behind those of the node.
-const AFTER_NODE: usize = 14;
-const BEAD_COLUMNS: &str = "title, priority, assignee, rig, created_at, updated_at, closed_at, body";
 
 /// Writes new beads with everything that belongs to them, except their edges.
 pub(crate) struct Inserter<'tx> {
@@ -200,8 +211,7 @@ pub(crate) fn load(tx: &Connection, key: Key) -> Result<Bead> {
 }
 
 pub(crate) fn load_with_node(tx: &Connection, key: Key) -> Result<(Bead, Node)> {
-    let sql = format!("SELECT {NODE_COLUMNS}, {BEAD_COLUMNS} FROM bead JOIN bead_body ON bead = key WHERE key = ?1");
-    let mut query = tx.prepare_cached(&sql)?;
+    let mut query = tx.prepare_cached(SELECT_BEAD)?;
     let mut rows = query.query([key])?;
     let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
     let (id, node) = node_from_row(row)?;

@@ -234,7 +234,7 @@ pub(crate) fn ids(views: Vec<gt_store::View>) -> Vec<String> {
 
 pub(crate) fn parse(text: &str) -> Vec<ImportBead> {
     let bead = |(at, line): (usize, &str)| match gt_core::jsonl::parse_line(line).expect("a good line") {
-        gt_core::jsonl::Line::Bead { bead, .. } => ImportBead { line: at + 1, bead: *bead },
+        gt_core::jsonl::Line::Bead { bead, .. } => ImportBead { line: at + 1, bead },
         gt_core::jsonl::Line::NoBead => panic!("a bead is expected in {line}"),
     };
     text.lines().enumerate().map(bead).collect()

@@ -46,6 +46,9 @@ impl Report {
         for one in measured {
             self.row("show", one.size, one.show);
         }
+        for one in measured {
+            self.row("show, first look", one.size, one.first_look);
+        }
         for at in 0..measured[0].close.len() {
             for one in measured {
                 let (n_dependents, pair) = one.close[at];

@@ -34,16 +34,21 @@ pub(crate) fn jsonl(size: usize) -> String {
         let labels = if at.is_multiple_of(5) { r#","labels":["core","later"]"# } else { "" };
         writeln!(
             text,
-            r#"{{"id":"{}","title":"Bead number {at}","description":"{}","status":"{status}","priority":{},"issue_type":"task","created_at":"2026-01-01T00:00:{:02}Z","updated_at":"2026-01-02T00:00:00Z","dependencies":[{}]{labels}}}"#,
+            r#"{{"id":"{}","title":"Bead number {at}","description":"{}","status":"{status}","priority":{},"issue_type":"task","created_at":"{}","updated_at":"2026-01-02T00:00:00Z","dependencies":[{}]{labels}}}"#,
             id(at),
             "What has to be done, in some detail. ".repeat(6),
             dice.roll(5),
-            at % 60,
+            created_at(at),
             edges.join(","),
         )
         .expect("writing to a string cannot fail");
     }
     text
+}
+
+/// One bead a second.
+fn created_at(at: usize) -> jiff::Timestamp {
+    jiff::Timestamp::from_second(1_767_225_600 + at as i64).expect("it is in range")
 }
 
 fn edge(from: usize, to: usize, kind: &str) -> String {

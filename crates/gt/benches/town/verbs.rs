@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use crate::raw::Raw;
 use crate::synthetic;
 
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 400;
+/// Beads that people and agents keep looking at, spread over the whole town.
+const WORKING_SET: usize = 40;
 const CLOSE_ROUNDS: usize = 15;
 pub(crate) const FAN_OUTS: [usize; 3] = [1, 100, 10_000];
 
@@ -32,7 +34,10 @@ pub(crate) struct Measured {
     pub(crate) town: PathBuf,
     pub(crate) import: Pair,
     pub(crate) ready: Pair,
+    /// A bead out of a few dozen that are looked at again and again.
     pub(crate) show: Pair,
+    /// A bead that nobody has looked at for long: its pages come from the file.
+    pub(crate) first_look: Pair,
     pub(crate) close: Vec<(usize, Pair)>,
 }
 
@@ -50,9 +55,13 @@ pub(crate) fn measure(dir: &Path, size: usize) -> Measured {
     let mut store = town.open_store().expect("its store");
     let mut raw = Raw::create(&dir.join("raw.db"));
     let import = import(&mut store, &mut raw, size);
-    let (ready, show) = (ready(&mut store, &raw), show(&mut store, &raw, size));
+    // A fresh connection, as every command has one.
+    drop(store);
+    let mut store = town.open_store().expect("its store");
+    let ready = ready(&mut store, &raw);
+    let (show, first_look) = (show(&mut store, &raw, size), first_look(&mut store, &raw, size));
     let close = FAN_OUTS.into_iter().map(|n| (n, close(&mut store, dir, n))).collect();
-    Measured { size, town: dir.to_owned(), import, ready, show, close }
+    Measured { size, town: dir.to_owned(), import, ready, show, first_look, close }
 }
 
 fn stamp() -> Stamp {
@@ -81,7 +90,14 @@ fn ready(store: &mut Store, raw: &Raw) -> Pair {
 }
 
 fn show(store: &mut Store, raw: &Raw, size: usize) -> Pair {
-    let place = |round: usize| (round * 7_919) % size;
+    look(store, raw, |round| (round % WORKING_SET) * (size / WORKING_SET))
+}
+
+fn first_look(store: &mut Store, raw: &Raw, size: usize) -> Pair {
+    look(store, raw, |round| (round * 7_919 + 13) % size)
+}
+
+fn look(store: &mut Store, raw: &Raw, place: impl Fn(usize) -> usize) -> Pair {
     let ours = median(ROUNDS, |round| {
         let id = synthetic::id(place(round));
         let start = Instant::now();
