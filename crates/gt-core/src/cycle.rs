@@ -28,18 +28,14 @@ impl<T> Spot<T> {
 }
 
 /// The waiting that one edge stands for.
-pub fn arcs<T: Clone>(source: &T, target: &T, kind: &EdgeType) -> Vec<(Spot<T>, Spot<T>)> {
+pub fn arcs<T: Clone>(source: &T, target: &T, kind: &EdgeType) -> impl Iterator<Item = (Spot<T>, Spot<T>)> + use<T> {
     let direct = (Spot::Bead(source.clone()), Spot::Bead(target.clone()));
-    match kind {
-        EdgeType::Blocks | EdgeType::ConditionalBlocks | EdgeType::MergeBlocks => vec![direct],
-        EdgeType::WaitsFor => {
-            vec![direct, (Spot::Bead(source.clone()), Spot::ChildrenOf(target.clone()))]
-        }
-        EdgeType::ParentChild => {
-            vec![direct, (Spot::ChildrenOf(target.clone()), Spot::Bead(source.clone()))]
-        }
-        EdgeType::Other(_) => vec![],
-    }
+    let by_children = match kind {
+        EdgeType::WaitsFor => Some((Spot::Bead(source.clone()), Spot::ChildrenOf(target.clone()))),
+        EdgeType::ParentChild => Some((Spot::ChildrenOf(target.clone()), Spot::Bead(source.clone()))),
+        _ => None,
+    };
+    [kind.touches_readiness().then_some(direct), by_children].into_iter().flatten()
 }
 
 /// The shortest way from one place to another, both ends included.

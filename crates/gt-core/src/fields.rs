@@ -96,10 +96,10 @@ impl<'a> RawFields<'a> {
         Some(raw)
     }
 
-    /// The field as text; `None` when it is absent or not a string.
-    pub(crate) fn text(&self, name: &str) -> Option<String> {
+    /// The field as text, borrowed where it can be; `None` when it is absent or not a string.
+    pub(crate) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         let (_, raw) = self.0.iter().rev().find(|(known, _)| known == name)?;
-        serde_json::from_str(raw.get()).ok()
+        serde_json::from_str(raw.get()).ok().map(|Text(text)| text)
     }
 
     pub(crate) fn is_null(&self, name: &str) -> bool {
@@ -133,13 +133,13 @@ impl<'de> Visitor<'de> for RawVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawFields<'de>, A::Error> {
         let mut fields = Vec::with_capacity(16);
-        while let Some(Name(name)) = map.next_key()? {
+        while let Some(Text(name)) = map.next_key()? {
             fields.push((name, map.next_value()?));
         }
         Ok(RawFields(fields))
     }
 }
 
-/// A field name, borrowed from the text wherever it needs no unescaping.
+/// A text of the JSON, borrowed wherever it needs no unescaping.
 #[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);

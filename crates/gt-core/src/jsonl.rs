@@ -134,7 +134,8 @@ fn read_time(fields: &mut RawFields<'_>, name: &str) -> Option<Timestamp> {
     let at = spelling.as_deref().and_then(time::parse).map(time::truncate);
     let says_nothing = fields.is_null(name);
     // Ours end in Z; only those are worth writing again to compare.
-    let is_ours = spelling.as_deref().is_some_and(|text| text.ends_with('Z')) && spelling == at.map(time::format);
+    let is_ours = spelling.as_deref().is_some_and(|text| text.ends_with('Z'))
+        && spelling.as_deref() == at.map(time::format).as_deref();
     if says_nothing || is_ours {
         fields.take(name);
     }
@@ -152,10 +153,11 @@ fn edge(dependency: &RawValue, source: &str) -> Option<Edge> {
     if fields.text("issue_id").is_none_or(|id| id == source) {
         fields.take("issue_id");
     }
-    let kind = match fields.take("type") {
-        None => None,
-        Some(raw) => serde_json::from_str::<Option<String>>(raw.get()).ok()?.filter(|word| !word.is_empty()),
-    };
+    let kind = fields.text("type").filter(|word| !word.is_empty());
+    let raw_kind = fields.take("type");
+    if kind.is_none() && raw_kind.is_some_and(|raw| !matches!(raw.get(), "null" | "\"\"")) {
+        return None;
+    }
     Some(Edge { target, kind: EdgeType::parse(kind.as_deref().unwrap_or("blocks")), extra: fields.into_fields() })
 }
 

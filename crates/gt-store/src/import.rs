@@ -99,7 +99,7 @@ impl Intake {
         let mut intake = Intake { incoming: Vec::with_capacity(beads.len()) };
         let mut next = next_key(tx)?;
         let is_empty_town = next == 1;
-        for mut bead in beads {
+        for ImportBead { mut bead, .. } in beads {
             tidy(&mut bead);
             let present = if is_empty_town { None } else { rows::key_of(tx, &bead.id)? };
             let before = present.map(|key| rows::load(tx, key)).transpose()?;
@@ -189,15 +189,17 @@ impl Intake {
             progress(n_done + 1);
         }
         ledger.flush()?;
+        // Giving back a million small pieces of memory takes a while; the commit need not wait for it.
+        std::thread::spawn(move || drop(self.incoming));
         Ok(())
     }
 }
 
 /// The last line of each id, at the place of that line.
-fn last_of_each(beads: Vec<ImportBead>) -> Vec<Box<Bead>> {
+fn last_of_each(beads: Vec<ImportBead>) -> Vec<ImportBead> {
     let last: FxHashMap<&str, usize> = beads.iter().enumerate().map(|(at, one)| (one.bead.id.as_str(), at)).collect();
     let is_last: Vec<bool> = beads.iter().enumerate().map(|(at, one)| last[one.bead.id.as_str()] == at).collect();
-    beads.into_iter().zip(is_last).filter(|(_, is_last)| *is_last).map(|(one, _)| one.bead).collect()
+    beads.into_iter().zip(is_last).filter(|(_, is_last)| *is_last).map(|(one, _)| one).collect()
 }
 
 /// Takes out what a bead says twice: of edges with the same ends and type the last counts.
@@ -331,7 +333,7 @@ impl<'a> WaitGraph<'a> {
 
     fn push(&mut self, source: u32, target: u32, kind: &EdgeType, owner: Option<u32>) {
         let arcs = cycle::arcs(&source, &target, kind);
-        self.arcs.extend(arcs.into_iter().map(|(from, to)| BatchArc { from: spot(from), to: spot(to), owner }));
+        self.arcs.extend(arcs.map(|(from, to)| BatchArc { from: spot(from), to: spot(to), owner }));
     }
 
     /// Notes a bead to look at: one outside the file, or one whose children, perhaps outside, are waited for.

@@ -37,8 +37,8 @@ fn main() {
     for one in &measured {
         report.limit(Limit::at_most(&format!("import of {}", one.size), one.import.ratio(), 3.0));
         report.limit(Limit::at_most(
-            &format!("close at {}: cost a dependent, 10,000 to 100", one.size),
-            one.cost_a_dependent(),
+            &format!("close at {}: 10,000 dependents to 100 × 100 dependents", one.size),
+            one.growth(),
             1.5,
         ));
     }

@@ -51,7 +51,7 @@ fn a_ring_begins_and_ends_with_the_same_bead() {
 fn every_edge_type_stands_for_its_waiting() {
     let shown = |kind: &str| {
         let arcs = arcs(&'a', &'b', &EdgeType::parse(kind));
-        arcs.iter().map(|(from, to)| format!("{from:?} → {to:?}")).collect::<Vec<_>>().join(", ")
+        arcs.map(|(from, to)| format!("{from:?} → {to:?}")).collect::<Vec<_>>().join(", ")
     };
     for kind in ["blocks", "conditional-blocks", "merge-blocks"] {
         assert_eq!(shown(kind), "Bead('a') → Bead('b')", "{kind}");
