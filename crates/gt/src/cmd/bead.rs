@@ -13,6 +13,7 @@ pub(crate) mod list;
 pub(crate) mod ready;
 pub(crate) mod reopen;
 pub(crate) mod show;
+mod texts;
 pub(crate) mod update;
 
 use clap::{Args, Subcommand};

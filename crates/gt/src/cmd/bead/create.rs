@@ -7,6 +7,7 @@ use gt_core::rig::{Home, Rig, TOWN_PREFIX, home};
 use gt_core::text::one_line;
 use gt_store::{NewBead, Store};
 
+use super::texts::TextArgs;
 use super::{checked_body, checked_word, parse_priority, parse_type};
 use crate::context::{Context, current_dir, variable};
 use crate::failure::Failure;
@@ -40,18 +41,8 @@ pub(crate) struct CreateArgs {
     /// A label; may be given more than once
     #[arg(long = "label", short = 'l', alias = "labels", value_name = "LABEL", value_delimiter = ',')]
     labels: Vec<String>,
-    /// More about it
-    #[arg(long, short)]
-    description: Option<String>,
-    /// How it is to be done
-    #[arg(long)]
-    design: Option<String>,
-    /// When it is done
-    #[arg(long = "acceptance", value_name = "TEXT")]
-    acceptance: Option<String>,
-    /// Anything else
-    #[arg(long)]
-    notes: Option<String>,
+    #[command(flatten)]
+    texts: TextArgs,
     /// Who has it
     #[arg(long, short)]
     assignee: Option<String>,
@@ -64,9 +55,6 @@ pub(crate) struct CreateArgs {
     /// When it is due
     #[arg(long, value_name = "TIME")]
     due: Option<String>,
-    /// Its name in another system
-    #[arg(long, value_name = "REF")]
-    external_ref: Option<String>,
     /// A short-lived record, not work
     #[arg(long)]
     ephemeral: bool,
@@ -100,17 +88,8 @@ fn new_bead(context: &Context, store: &mut Store, args: CreateArgs) -> Result<Ne
     bead.labels = args.labels.into_iter().map(|label| checked_word("label", label)).collect::<Result<_, _>>()?;
     bead.defer_until = args.defer.map(|text| when::parse(&text, context.now())).transpose()?;
     bead.edges = args.blocked_by.into_iter().map(|id| Edge::new(id, EdgeType::Blocks)).collect();
-    let texts = [
-        ("description", args.description),
-        ("design", args.design),
-        ("acceptance_criteria", args.acceptance),
-        ("notes", args.notes),
-        ("external_ref", args.external_ref),
-    ];
-    for (field, words) in texts {
-        if let Some(words) = words {
-            bead.body.put(field, &checked_body(field, words)?);
-        }
+    for (field, words) in args.texts.given() {
+        bead.body.put(field, &checked_body(field, words)?);
     }
     if let Some(due) = args.due {
         bead.body.put("due_at", &gt_core::time::format(when::parse(&due, context.now())?));

@@ -5,6 +5,7 @@ use gt_core::status::Status;
 use gt_core::{near, text};
 use gt_store::{BeadPatch, Store};
 
+use super::texts::TextArgs;
 use super::{checked_body, checked_word, parse_priority, parse_type};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -59,21 +60,8 @@ pub(crate) struct UpdateArgs {
     /// A short-lived record, or no longer
     #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
     ephemeral: Option<bool>,
-    /// More about it
-    #[arg(long, short)]
-    description: Option<String>,
-    /// How it is to be done
-    #[arg(long)]
-    design: Option<String>,
-    /// When it is done
-    #[arg(long = "acceptance", value_name = "TEXT")]
-    acceptance: Option<String>,
-    /// Anything else
-    #[arg(long)]
-    notes: Option<String>,
-    /// Its name in another system
-    #[arg(long, value_name = "REF")]
-    external_ref: Option<String>,
+    #[command(flatten)]
+    texts: TextArgs,
 }
 
 fn parse_status(word: &str) -> Result<Status, String> {
@@ -131,17 +119,8 @@ fn patch(context: &Context, store: &mut Store, args: UpdateArgs) -> Result<BeadP
         parent: args.parent.map(|id| Some(id).filter(|id| !id.is_empty())),
         texts: Vec::new(),
     };
-    let texts = [
-        ("description", args.description),
-        ("design", args.design),
-        ("acceptance_criteria", args.acceptance),
-        ("notes", args.notes),
-        ("external_ref", args.external_ref),
-    ];
-    for (field, words) in texts {
-        if let Some(words) = words {
-            patch.texts.push((field, clearable(words, |words| checked_body(field, words))?));
-        }
+    for (field, words) in args.texts.given() {
+        patch.texts.push((field, clearable(words, |words| checked_body(field, words))?));
     }
     patch.texts.extend(due.map(|at| ("due_at", at.map(gt_core::time::format))));
     Ok(patch)
