@@ -154,7 +154,7 @@ impl Intake {
     }
 
     fn write(
-        self,
+        &self,
         tx: &Connection,
         stamp: &Stamp,
         report: &mut ImportReport,
@@ -189,8 +189,6 @@ impl Intake {
             progress(n_done + 1);
         }
         ledger.flush()?;
-        // Giving back a million small pieces of memory takes a while; the commit need not wait for it.
-        std::thread::spawn(move || drop(self.incoming));
         Ok(())
     }
 }
