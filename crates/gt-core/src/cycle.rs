@@ -27,6 +27,16 @@ impl<T> Spot<T> {
     }
 }
 
+impl Spot<u32> {
+    /// Two numbers a bead: one for itself, one for its children.
+    pub fn number(&self) -> u32 {
+        match self {
+            Spot::Bead(bead) => 2 * bead,
+            Spot::ChildrenOf(bead) => 2 * bead + 1,
+        }
+    }
+}
+
 /// The waiting that one edge stands for.
 pub fn arcs<T: Clone>(source: &T, target: &T, kind: &EdgeType) -> impl Iterator<Item = (Spot<T>, Spot<T>)> + use<T> {
     let direct = (Spot::Bead(source.clone()), Spot::Bead(target.clone()));

@@ -127,6 +127,10 @@ fn inspect(store: &mut Store, fix: bool, stamp: &Stamp) -> Result<Vec<Finding>, 
         let remedy = "save what is left with `gt bead export`, then import it into a fresh town";
         findings.push(Finding::bad("store", Level::Broken, found.damage.join("; "), remedy));
     }
+    findings.extend(found.ring_edges.first().map(|(source, target)| {
+        let message = format!("beads wait for each other for ever: {source} depends on {target}, and that on it");
+        Finding::bad("cycle", Level::Broken, message, format!("break it with `gt bead dep remove {source} {target}`"))
+    }));
     findings.push(match found.disagreements.as_slice() {
         [] => Finding::ok("readiness", "what is stored is what follows from the dependencies"),
         wrong if fix => {

@@ -315,7 +315,8 @@ fn update(tx: &Connection, id: &str, patch: &BeadPatch, stamp: &Stamp) -> Result
     Ok(Changed { beads: vec![id.to_owned()], became_ready: ledger.flush()? })
 }
 
-fn update_event(before: &Bead, after: &Bead) -> EventType {
+/// Which event the step from one state of a bead to the next is.
+pub(crate) fn update_event(before: &Bead, after: &Bead) -> EventType {
     match (&before.status, &after.status) {
         (old, Status::Closed) if *old != Status::Closed => EventType::BeadClosed,
         (old, Status::Tombstone) if *old != Status::Tombstone => EventType::BeadDeleted,

@@ -2,6 +2,7 @@
 //!
 //! Slow on purpose (it reads everything): for tests and for `gt doctor`, never on the way to anything else.
 
+use gt_core::cycle::{self, BatchArc};
 use gt_core::edge::{EdgeType, gate_of};
 use gt_core::event::EventType;
 use gt_core::readiness::{Arc, Node, Standing, solve};
@@ -32,6 +33,8 @@ pub struct Inspection {
     /// Complaints of SQLite's own integrity check; empty when the file is sound.
     pub damage: Vec<String>,
     pub disagreements: Vec<Disagreement>,
+    /// Edges without which no beads would wait for each other for ever; empty when there is no ring.
+    pub ring_edges: Vec<(String, String)>,
     pub n_beads: usize,
 }
 
@@ -42,8 +45,9 @@ impl Store {
             let damage = damage(tx)?;
             let town = read_town(tx)?;
             let n_beads = town.keys.len();
+            let ring_edges = ring_edges(tx)?;
             let disagreements = town.compare(now).into_iter().map(|(_, _, found)| found).collect();
-            Ok(Inspection { damage, disagreements, n_beads })
+            Ok(Inspection { damage, disagreements, ring_edges, n_beads })
         })
     }
 
@@ -68,6 +72,26 @@ fn damage(tx: &Connection) -> Result<Vec<String>> {
     let mut lines: Vec<String> = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     lines.retain(|line| line != "ok");
     Ok(lines)
+}
+
+/// Looks for rings in the whole waiting graph, targets that do not exist included.
+fn ring_edges(tx: &Connection) -> Result<Vec<(String, String)>> {
+    let mut query = tx.prepare("SELECT bead.id, target, type FROM edge JOIN bead ON key = source ORDER BY key")?;
+    let mut rows = query.query([])?;
+    let (mut numbers, mut arcs, mut edges) = (FxHashMap::default(), Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        let (source, target, kind): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let next = numbers.len() as u32;
+        let from = *numbers.entry(source.clone()).or_insert(next);
+        let next = numbers.len() as u32;
+        let to = *numbers.entry(target.clone()).or_insert(next);
+        let owner = Some(edges.len() as u32);
+        let waits = cycle::arcs(&from, &to, &EdgeType::parse(&kind));
+        arcs.extend(waits.map(|(from, to)| BatchArc { from: from.number(), to: to.number(), owner }));
+        edges.push((source, target));
+    }
+    let closing = cycle::closing_edges(2 * numbers.len(), &arcs);
+    Ok(closing.into_iter().map(|owner| edges[owner as usize].clone()).collect())
 }
 
 struct Town {

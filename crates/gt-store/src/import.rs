@@ -5,14 +5,14 @@
 //! and only then write each new row once, with its final counts.
 
 use gt_core::bead::Bead;
-use gt_core::cycle::{self, BatchArc, Spot};
+use gt_core::cycle::{self, BatchArc};
 use gt_core::edge::EdgeType;
 use gt_core::event::EventType;
 use gt_core::readiness::Facts;
 use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::beads::next_key;
+use crate::beads::{self, next_key};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key};
@@ -79,6 +79,8 @@ struct Incoming {
     before: Option<Bead>,
     /// The town's version is newer, and stays.
     kept: bool,
+    /// Something about it has to be written; known once its edges are judged.
+    is_changed: bool,
 }
 
 struct Intake {
@@ -107,7 +109,7 @@ impl Intake {
             bead.rig = options.rig.clone().or(bead.rig).or(bound_before);
             let key = present.unwrap_or(next);
             next += Key::from(present.is_none());
-            intake.incoming.push(Incoming { key, bead, before, kept: false });
+            intake.incoming.push(Incoming { key, bead, before, kept: false, is_changed: true });
         }
         intake.keep_newer(options, report);
         Ok(intake)
@@ -150,6 +152,9 @@ impl Intake {
             report.dropped_edges.push((bead.id.clone(), edge.target));
         }
         report.dropped_edges.sort_unstable();
+        for Incoming { bead, before, is_changed, .. } in &mut self.incoming {
+            *is_changed = before.as_ref().is_none_or(|before| !is_same(before, bead));
+        }
         Ok(())
     }
 
@@ -162,18 +167,9 @@ impl Intake {
     ) -> Result<()> {
         let mut ledger = Ledger::new(tx, stamp.now);
         ledger.reserve(self.incoming.len());
-        let has_edges = query::has_edges(tx)?;
-        for Incoming { key, bead, before, .. } in &self.incoming {
-            if before.is_none() {
-                ledger.adopt(*key, &bead.id, Facts::of(bead));
-            }
-        }
-        for Incoming { key, bead, before, .. } in &self.incoming {
-            match before {
-                None if has_edges => ledger.resolve_incoming(*key)?,
-                None => {}
-                Some(before) => unlink_gone(&mut ledger, *key, before, bead)?,
-            }
+        self.bring_in_new(tx, &mut ledger)?;
+        for incoming in &self.incoming {
+            incoming.rewrite_old(tx, &mut ledger)?;
         }
         // Parents last: until then nothing that becomes blocked has children to tell.
         for is_parent in [false, true] {
@@ -181,15 +177,62 @@ impl Intake {
                 link_new(&mut ledger, *key, before.as_ref(), bead, is_parent)?;
             }
         }
+        // Now every count is final.
         let (mut inserter, mut log) = (rows::Inserter::new(tx)?, events::Log::new(tx)?);
         for (n_done, incoming) in self.incoming.iter().enumerate() {
-            if let Some(event) = write_one(tx, &mut ledger, &mut inserter, incoming, report)? {
+            if incoming.before.is_none() {
+                inserter.insert(incoming.key, &incoming.bead, ledger.node(incoming.key)?)?;
+            }
+            if let Some(event) = incoming.event(report) {
                 log.append(stamp, event, Some(&incoming.bead.id), r#"{"imported":true}"#)?;
             }
             progress(n_done + 1);
         }
         ledger.flush()?;
         Ok(())
+    }
+
+    /// Takes every new bead into the ledger, and lets the edges take effect that have been waiting for it.
+    fn bring_in_new(&self, tx: &Connection, ledger: &mut Ledger<'_>) -> Result<()> {
+        let new = || self.incoming.iter().filter(|incoming| incoming.before.is_none());
+        for Incoming { key, bead, .. } in new() {
+            ledger.adopt(*key, &bead.id, Facts::of(bead));
+        }
+        if query::has_edges(tx)? {
+            for Incoming { key, .. } in new() {
+                ledger.resolve_incoming(*key)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Incoming {
+    /// Writes a bead that was here before, and takes out the edges it no longer has.
+    fn rewrite_old(&self, tx: &Connection, ledger: &mut Ledger<'_>) -> Result<()> {
+        let Some(before) = self.before.as_ref().filter(|_| self.is_changed) else { return Ok(()) };
+        unlink_gone(ledger, self.key, before, &self.bead)?;
+        ledger.rewrite(self.key, &self.bead)?;
+        rows::replace_labels(tx, self.key, &self.bead.labels)?;
+        rows::replace_comments(tx, self.key, &self.bead.comments)
+    }
+
+    /// Counts the bead in the report, and says which event it is.
+    fn event(&self, report: &mut ImportReport) -> Option<EventType> {
+        match &self.before {
+            None => {
+                report.created += 1;
+                Some(EventType::BeadCreated)
+            }
+            Some(before) if self.is_changed => {
+                report.updated += 1;
+                Some(beads::update_event(before, &self.bead))
+            }
+            Some(_) => {
+                report.unchanged += usize::from(!self.kept);
+                None
+            }
+        }
     }
 }
 
@@ -232,35 +275,6 @@ fn link_new(ledger: &mut Ledger<'_>, key: Key, before: Option<&Bead>, after: &Be
     Ok(())
 }
 
-/// Writes one bead, and says which event that is.
-fn write_one(
-    tx: &Connection,
-    ledger: &mut Ledger<'_>,
-    inserter: &mut rows::Inserter<'_>,
-    incoming: &Incoming,
-    report: &mut ImportReport,
-) -> Result<Option<EventType>> {
-    let Incoming { key, bead, before, kept } = incoming;
-    match before {
-        None => {
-            inserter.insert(*key, bead, ledger.node(*key)?)?;
-            report.created += 1;
-            Ok(Some(EventType::BeadCreated))
-        }
-        Some(before) if is_same(before, bead) => {
-            report.unchanged += usize::from(!kept);
-            Ok(None)
-        }
-        Some(_) => {
-            ledger.rewrite(*key, bead)?;
-            rows::replace_labels(tx, *key, &bead.labels)?;
-            rows::replace_comments(tx, *key, &bead.comments)?;
-            report.updated += 1;
-            Ok(Some(EventType::BeadUpdated))
-        }
-    }
-}
-
 /// Whether a bead of the file says just what is there, its edges in any order.
 fn is_same(before: &Bead, after: &Bead) -> bool {
     let sorted = |bead: &Bead| {
@@ -298,14 +312,17 @@ impl<'a> WaitGraph<'a> {
             seen: FxHashSet::default(),
             n_dangling: 0,
         };
-        for (at, Incoming { bead, kept, .. }) in intake.incoming.iter().enumerate() {
+        for (at, Incoming { bead, before, .. }) in intake.incoming.iter().enumerate() {
+            let stored: FxHashSet<_> =
+                before.iter().flat_map(|before| &before.edges).map(|edge| (&edge.target, &edge.kind)).collect();
             for (edge_at, edge) in bead.edges.iter().enumerate() {
                 let target = graph.numbers.get(edge.target.as_str()).copied();
                 let is_nowhere = target.is_none() && rows::key_of(tx, &edge.target)?.is_none();
                 graph.n_dangling += usize::from(is_nowhere);
                 if edge.kind.touches_readiness() {
-                    // What stays as it is in the town is not the file's to drop.
-                    let owner = (!kept).then_some(graph.owners.len() as u32);
+                    // What is in the town already stays; it is the new edge that closes a cycle.
+                    let is_new = !stored.contains(&(&edge.target, &edge.kind));
+                    let owner = is_new.then_some(graph.owners.len() as u32);
                     graph.owners.extend(owner.map(|_| (at, edge_at)));
                     let target = target.unwrap_or_else(|| graph.number(&edge.target));
                     graph.push(at as u32, target, &edge.kind, owner);
@@ -331,7 +348,7 @@ impl<'a> WaitGraph<'a> {
 
     fn push(&mut self, source: u32, target: u32, kind: &EdgeType, owner: Option<u32>) {
         let arcs = cycle::arcs(&source, &target, kind);
-        self.arcs.extend(arcs.map(|(from, to)| BatchArc { from: spot(from), to: spot(to), owner }));
+        self.arcs.extend(arcs.map(|(from, to)| BatchArc { from: from.number(), to: to.number(), owner }));
     }
 
     /// Notes a bead to look at: one outside the file, or one whose children, perhaps outside, are waited for.
@@ -365,13 +382,5 @@ impl<'a> WaitGraph<'a> {
         let mut edges: Vec<(usize, usize)> = owners.into_iter().map(|owner| self.owners[owner as usize]).collect();
         edges.sort_unstable();
         edges
-    }
-}
-
-/// Two numbers a bead: one for itself, one for its children.
-fn spot(spot: Spot<u32>) -> u32 {
-    match spot {
-        Spot::Bead(number) => 2 * number,
-        Spot::ChildrenOf(number) => 2 * number + 1,
     }
 }

@@ -124,8 +124,9 @@ pub(crate) fn waits_of(tx: &Connection, key: Key) -> Result<Vec<(String, EdgeTyp
 
 /// Every edge through which waiting leads on from a bead: its own, and those of its children to it.
 pub(crate) fn waits_around(tx: &Connection, id: &str) -> Result<Vec<(String, String, EdgeType)>> {
-    let Some(key) = rows::key_of(tx, id)? else { return Ok(Vec::new()) };
-    let own = waits_of(tx, key)?.into_iter().map(|(target, kind)| (id.to_owned(), target, kind));
+    // A bead that is not there has no edges of its own, but it may have children already.
+    let own = rows::key_of(tx, id)?.map_or(Ok(Vec::new()), |key| waits_of(tx, key))?;
+    let own = own.into_iter().map(|(target, kind)| (id.to_owned(), target, kind));
     let children = children_of(tx, id)?.into_iter().map(|child| (child, id.to_owned(), EdgeType::ParentChild));
     Ok(own.chain(children).collect())
 }

@@ -143,6 +143,45 @@ fn an_import_for_an_unknown_rig_writes_nothing() {
     assert_eq!(refusal, "there is no rig `gaswork`; near: gasworks");
 }
 
+/// Imports one file after the other; the town checks itself after each.
+fn check_ready_after(files: &[&str], ready: &[&str]) {
+    let mut town = Town::new();
+    for file in files {
+        town.import(file);
+    }
+    assert_eq!(town.ready(), ready);
+}
+
+#[test]
+fn an_edge_that_goes_as_its_target_comes_was_never_counted() {
+    let before = r#"{"id":"a","title":"A","updated_at":"2026-01-01T00:00:00Z","dependencies":[{"depends_on_id":"n","type":"blocks"}]}"#;
+    let after = r#"{"id":"a","title":"A","updated_at":"2026-01-02T00:00:00Z"}
+{"id":"n","title":"N","updated_at":"2026-01-02T00:00:00Z"}"#;
+    check_ready_after(&[before, after], &["a", "n"]);
+}
+
+#[test]
+fn a_new_bead_hears_of_a_blocker_that_closes_on_a_later_line() {
+    let before = r#"{"id":"a","title":"A","updated_at":"2026-01-01T00:00:00Z"}"#;
+    let after = r#"{"id":"n","title":"N","updated_at":"2026-01-02T00:00:00Z","dependencies":[{"depends_on_id":"a","type":"blocks"}]}
+{"id":"a","title":"A","status":"closed","updated_at":"2026-01-02T00:00:00Z"}"#;
+    check_ready_after(&[before, after], &["n"]);
+}
+
+#[test]
+fn a_bead_that_a_file_closes_or_reopens_says_so_in_the_log() {
+    let mut town = Town::new();
+    let line = |status: &str, day: u8| {
+        format!(r#"{{"id":"a","title":"A","status":"{status}","updated_at":"2026-01-0{day}T00:00:00Z"}}"#)
+    };
+    for (status, day) in [("open", 1), ("closed", 2), ("open", 3), ("tombstone", 4)] {
+        town.import(&line(status, day));
+    }
+    let told: Vec<String> =
+        town.told_since(0).iter().map(|event| event.split(' ').next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(told, ["bead.created", "bead.closed", "bead.reopened", "bead.deleted"]);
+}
+
 #[test]
 fn a_rehearsal_reports_the_same_and_writes_nothing() {
     let dir = tempfile::tempdir().expect("a temporary directory");

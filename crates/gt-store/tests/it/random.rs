@@ -10,9 +10,18 @@ use crate::town::Town;
 const N_IDS: usize = 9;
 
 #[derive(Debug, Clone)]
+struct ImportLine {
+    bead: usize,
+    status: usize,
+    edges: Vec<(usize, usize)>,
+    /// Newer than anything here, or older.
+    is_newer: bool,
+}
+
+#[derive(Debug, Clone)]
 enum Step {
     Add { parent: Option<usize> },
-    Import { bead: usize, status: usize, edges: Vec<(usize, usize)> },
+    Import { lines: Vec<ImportLine> },
     Close { bead: usize, merged: bool },
     Reopen { bead: usize },
     Delete { bead: usize },
@@ -31,12 +40,17 @@ const STATUSES: [&str; 9] =
 const KINDS: [&str; 7] =
     ["blocks", "conditional-blocks", "waits-for", "merge-blocks", "parent-child", "tracks", "made-up"];
 
+fn import_line() -> impl Strategy<Value = ImportLine> {
+    let edges = proptest::collection::vec((0..N_IDS, 0..KINDS.len()), 0..4);
+    (0..N_IDS, 0..STATUSES.len(), edges, proptest::bool::weighted(0.8))
+        .prop_map(|(bead, status, edges, is_newer)| ImportLine { bead, status, edges, is_newer })
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let id = 0..N_IDS;
     prop_oneof![
         1 => proptest::option::of(id.clone()).prop_map(|parent| Step::Add { parent }),
-        3 => (id.clone(), 0..STATUSES.len(), proptest::collection::vec((id.clone(), 0..KINDS.len()), 0..4))
-            .prop_map(|(bead, status, edges)| Step::Import { bead, status, edges }),
+        4 => proptest::collection::vec(import_line(), 1..5).prop_map(|lines| Step::Import { lines }),
         4 => (id.clone(), any::<bool>()).prop_map(|(bead, merged)| Step::Close { bead, merged }),
         3 => id.clone().prop_map(|bead| Step::Reopen { bead }),
         1 => id.clone().prop_map(|bead| Step::Delete { bead }),
@@ -65,8 +79,11 @@ fn take(town: &mut Town, step: &Step) {
             town.create("more", parent.as_deref());
             Ok(())
         }
-        Step::Import { bead, status, edges } => {
-            town.import(&line(*bead, *status, edges));
+        Step::Import { lines } => {
+            let text: Vec<String> = lines.iter().map(line).collect();
+            town.import(&text.join("\n"));
+            let again = town.import(&text.join("\n"));
+            assert_eq!((again.created, again.updated), (0, 0), "twice is once");
             Ok(())
         }
         Step::Close { bead, merged } => {
@@ -112,15 +129,15 @@ fn take(town: &mut Town, step: &Step) {
 }
 
 /// A line as a file might hold it, edges to beads that are not there and cycles included.
-fn line(bead: usize, status: usize, edges: &[(usize, usize)]) -> String {
-    let id = name(bead);
+fn line(ImportLine { bead, status, edges, is_newer }: &ImportLine) -> String {
+    let id = name(*bead);
     let edges: Vec<_> = edges
         .iter()
         .map(|(target, kind)| serde_json::json!({ "issue_id": id, "depends_on_id": name(*target), "type": KINDS[*kind] }))
         .collect();
     let line = serde_json::json!({
-        "id": id, "title": "imported", "status": STATUSES[status], "dependencies": edges,
-        "updated_at": "2027-01-01T00:00:00Z",
+        "id": id, "title": "imported", "status": STATUSES[*status], "dependencies": edges,
+        "updated_at": if *is_newer { "2027-01-01T00:00:00Z" } else { "2025-01-01T00:00:00Z" },
     });
     line.to_string()
 }

@@ -143,6 +143,7 @@ impl Town {
         let found = self.store.inspect(self.now).expect("the inspection answers");
         assert!(found.damage.is_empty(), "{:?}", found.damage);
         assert!(found.disagreements.is_empty(), "{:#?}", found.disagreements);
+        assert_eq!(found.ring_edges, Vec::new(), "no beads wait for each other for ever");
     }
 
     pub(crate) fn export(&mut self) -> String {

@@ -57,6 +57,16 @@ fn a_file_that_turns_an_edge_around_is_taken_at_its_word() {
 }
 
 #[test]
+fn an_edge_that_is_in_the_town_already_stays_and_the_new_one_goes() {
+    check(&["x > y:blocks", "y"], &["y > x:blocks", "x > y:blocks"], &[("y", "x")]);
+}
+
+#[test]
+fn a_ring_through_the_children_of_a_bead_that_was_not_there_is_found() {
+    check(&["a > n:parent-child x:blocks"], &["n", "x > n:waits-for"], &[("x", "n")]);
+}
+
+#[test]
 fn only_the_guilty_edge_of_a_bead_is_left_out() {
     let mut town = check(&[], &["a > b:blocks x:blocks", "x", "b > a:blocks x:blocks a:tracks"], &[("b", "a")]);
     let edges: Vec<String> =
