@@ -110,8 +110,16 @@ pub struct BatchArc {
 
 /// Which owners' edges close a ring when a batch is added in order; without them the graph has none.
 ///
-/// Linear while there are no rings; inside a ring's component each edge is tried on its own.
+/// Linear while there are no rings. Inside a ring's component each edge is tried on its own, for as long as that is
+/// affordable; in a tangle beyond that the edges are judged by one order of all beads, which may drop a few more.
 pub fn closing_edges(n_spots: usize, arcs: &[BatchArc]) -> Vec<u32> {
+    closing_within(n_spots, arcs, STEPS_MAX)
+}
+
+/// How many steps may be spent on trying edges one by one: well under a second.
+const STEPS_MAX: usize = 1_000_000;
+
+fn closing_within(n_spots: usize, arcs: &[BatchArc], steps_max: usize) -> Vec<u32> {
     let component = components(n_spots, arcs);
     let mut inner: Vec<&BatchArc> =
         arcs.iter().filter(|arc| component[arc.from as usize] == component[arc.to as usize]).collect();
@@ -120,6 +128,9 @@ pub fn closing_edges(n_spots: usize, arcs: &[BatchArc]) -> Vec<u32> {
     let mut dropped = Vec::new();
     for group in inner.chunk_by(|a, b| a.owner == b.owner && a.owner.is_some()) {
         let closes = group.iter().any(|arc| arc.owner.is_some() && accepted.reaches(arc.to, arc.from));
+        if accepted.n_steps > steps_max {
+            return closing_by_order(n_spots, &inner);
+        }
         if closes {
             dropped.extend(group[0].owner);
         } else {
@@ -131,11 +142,55 @@ pub fn closing_edges(n_spots: usize, arcs: &[BatchArc]) -> Vec<u32> {
     dropped
 }
 
+/// Puts all spots in one order and drops what leads backwards in it; what is there already leads forwards.
+fn closing_by_order(n_spots: usize, inner: &[&BatchArc]) -> Vec<u32> {
+    let all: Vec<BatchArc> = inner.iter().map(|arc| **arc).collect();
+    let fixed: Vec<BatchArc> = all.iter().filter(|arc| arc.owner.is_none()).copied().collect();
+    let leads_on = |places: &[u32], arc: &BatchArc| places[arc.from as usize] < places[arc.to as usize];
+    let mut places = order(n_spots, &all);
+    if fixed.iter().any(|arc| !leads_on(&places, arc)) {
+        places = order(n_spots, &fixed);
+    }
+    let mut dropped: Vec<u32> = all.iter().filter(|arc| !leads_on(&places, arc)).filter_map(|arc| arc.owner).collect();
+    dropped.dedup();
+    dropped
+}
+
+/// A place for each spot, before all that it waits for: depth first, so that only arcs that close a ring lead back.
+fn order(n_spots: usize, arcs: &[BatchArc]) -> Vec<u32> {
+    let (starts, targets) = adjacency(n_spots, arcs);
+    let mut places = vec![UNSEEN; n_spots];
+    let mut next_place = n_spots as u32;
+    let mut entered = vec![false; n_spots];
+    for root in 0..n_spots {
+        let mut calls: Vec<(usize, u32)> = Vec::new();
+        if !std::mem::replace(&mut entered[root], true) {
+            calls.push((root, starts[root]));
+        }
+        while let Some((spot, at)) = calls.last_mut() {
+            if *at == starts[*spot + 1] {
+                next_place -= 1;
+                places[*spot] = next_place;
+                calls.pop();
+                continue;
+            }
+            let there = targets[*at as usize] as usize;
+            *at += 1;
+            if !std::mem::replace(&mut entered[there], true) {
+                calls.push((there, starts[there]));
+            }
+        }
+    }
+    places
+}
+
 /// The arcs taken so far, to be walked either way.
 #[derive(Default)]
 struct Accepted {
     after: FxHashMap<u32, Vec<u32>>,
     before: FxHashMap<u32, Vec<u32>>,
+    /// Steps taken in all searches so far.
+    n_steps: usize,
 }
 
 impl Accepted {
@@ -145,12 +200,13 @@ impl Accepted {
     }
 
     /// Searches from both ends in turn, and ends with the shorter search: one end of a new arc is mostly a fresh spot.
-    fn reaches(&self, from: u32, to: u32) -> bool {
+    fn reaches(&mut self, from: u32, to: u32) -> bool {
         let (mut ahead, mut behind) = (Search::from(from), Search::from(to));
         if from == to {
             return true;
         }
         while let (Some(next), Some(previous)) = (ahead.step(&self.after), behind.step(&self.before)) {
+            self.n_steps += 1;
             if behind.seen.contains(&next) || ahead.seen.contains(&previous) {
                 return true;
             }

@@ -76,6 +76,9 @@ pub fn explain(case: &Case<'_>) -> Explanation {
         reasons.push(reason("waiting", format!("it is {}, but what holds it is not recorded", standing.as_str())));
     }
     if reasons.is_empty() {
+        reasons.extend(case.bead.assignee.as_deref().map(assigned));
+    }
+    if reasons.is_empty() {
         reasons.push(reason("ready", "it is ready; nothing holds it back, and nobody has taken it yet".to_owned()));
     }
     let state = if standing == Standing::Held { case.bead.status.as_str() } else { standing.as_str() };
@@ -95,6 +98,11 @@ fn done(bead: &Bead) -> Reason {
         Status::Tombstone => reason("deleted", format!("it was deleted{}", said("delete_reason"))),
         _ => reason("closed", format!("it was closed{when}{}", said("close_reason"))),
     }
+}
+
+fn assigned(who: &str) -> Reason {
+    let who = text::one_line(who);
+    reason("assigned", format!("it is ready and assigned to {who}, who has not started it"))
 }
 
 fn held(bead: &Bead) -> Reason {

@@ -32,6 +32,8 @@ pub struct NewBead {
 /// What to change of a bead; `None` leaves a thing as it is.
 #[derive(Debug, Clone, Default)]
 pub struct BeadPatch {
+    /// Takes the bead for somebody, in the same step: what refuses the one refuses the other.
+    pub claim_for: Option<String>,
     pub title: Option<String>,
     pub status: Option<Status>,
     pub priority: Option<i64>,
@@ -296,6 +298,7 @@ fn first_free(tx: &Connection, ids: &mut dyn Iterator<Item = String>) -> Result<
 
 fn update(tx: &Connection, id: &str, patch: &BeadPatch, stamp: &Stamp) -> Result<Changed> {
     let key = query::require(tx, id)?;
+    let claimed = patch.claim_for.as_ref().map_or(Ok(false), |who| claim(tx, key, who, stamp))?;
     let before = rows::load(tx, key)?;
     let mut bead = before.clone();
     apply(&mut bead, patch, stamp.now);
@@ -307,7 +310,8 @@ fn update(tx: &Connection, id: &str, patch: &BeadPatch, stamp: &Stamp) -> Result
         changed.insert("parent".to_owned(), json!(parent));
     }
     if changed.is_empty() {
-        return Ok(Changed::default());
+        let beads = if claimed { vec![id.to_owned()] } else { Vec::new() };
+        return Ok(Changed { beads, became_ready: Vec::new() });
     }
     bead.updated_at = Some(stamp.now);
     ledger.rewrite(key, &bead)?;

@@ -26,10 +26,22 @@ pub struct View {
     pub bead: Bead,
     /// The rig its work would be done in.
     pub rig: Option<String>,
+    /// As stored; a deferral may have run out since.
     pub standing: Standing,
+    pub wake_at: Option<Timestamp>,
     /// What holds it back now: blockers, and parents that are blocked.
     pub blocked_by: Vec<String>,
     pub n_dependents: i64,
+}
+
+impl View {
+    /// How it stands at this time.
+    pub fn standing_at(&self, now: Timestamp) -> Standing {
+        match self.standing {
+            Standing::Deferred if self.wake_at.is_none_or(|at| at <= now) => Standing::Ready,
+            standing => standing,
+        }
+    }
 }
 
 /// A list that may have been cut.
@@ -217,7 +229,7 @@ fn view(tx: &Connection, key: Key, rigs: &[Rig]) -> Result<View> {
     blocked_by.dedup();
     let n_dependents =
         tx.prepare_cached("SELECT count(*) FROM edge WHERE target = ?1")?.query_row([&bead.id], |row| row.get(0))?;
-    Ok(View { rig, standing: node.standing(), blocked_by, n_dependents, bead })
+    Ok(View { rig, standing: node.standing(), wake_at: node.wake_at, blocked_by, n_dependents, bead })
 }
 
 /// Everything that holds a bead back, in the order of its edges. // one row per target

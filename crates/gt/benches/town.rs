@@ -37,7 +37,7 @@ fn main() {
     for one in &measured {
         report.limit(Limit::at_most(&format!("import of {}", one.size), one.import.ratio(), 3.0));
         report.limit(Limit::at_most(
-            &format!("close at {}: 10,000 dependents to 100 × 100 dependents", one.size),
+            &format!("close at {}: one dependent more among 10,000, to among 1,000", one.size),
             one.growth(),
             1.5,
         ));
@@ -51,7 +51,7 @@ fn main() {
         ));
     }
     eprintln!("timing whole processes …");
-    let processes = process::measure(&small.town, &large.town);
+    let processes = process::measure((&small.town, small.size), (&large.town, large.size));
     report.processes(&processes);
     report.limit(Limit::at_most("`gt --version` to `/bin/true`", processes.version_ratio(), 4.0));
     report.limit(Limit::at_most("`gt bead show`, largest town to smallest", processes.show_ratio(), 1.5));

@@ -9,6 +9,7 @@ use gt_core::readiness::Standing;
 use gt_core::status::Status;
 use gt_core::text::one_line;
 use gt_store::{Listing, TreeNode, View};
+use jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -38,16 +39,16 @@ fn mark(status: &Status, standing: Standing) -> (&'static str, Style) {
 }
 
 /// Beads below each other, columns aligned.
-pub(crate) fn lines(views: &[View]) -> String {
+pub(crate) fn lines(views: &[View], now: Timestamp) -> String {
     let width = |text: fn(&View) -> &str| views.iter().map(|view| text(view).chars().count()).max().unwrap_or(0);
     let id_width = width(|view| &view.bead.id);
     let type_width = width(|view| view.bead.type_word());
-    views.iter().map(|view| line(view, id_width, type_width)).collect::<Vec<_>>().join("\n")
+    views.iter().map(|view| line(view, id_width, type_width, now)).collect::<Vec<_>>().join("\n")
 }
 
-fn line(view: &View, id_width: usize, type_width: usize) -> String {
+fn line(view: &View, id_width: usize, type_width: usize, now: Timestamp) -> String {
     let bead = &view.bead;
-    let (sign, style) = mark(&bead.status, view.standing);
+    let (sign, style) = mark(&bead.status, view.standing_at(now));
     let mut line = format!(
         "{} {:id_width$}  P{}  {:type_width$}  {}",
         paint(style, sign),
@@ -56,18 +57,18 @@ fn line(view: &View, id_width: usize, type_width: usize) -> String {
         one_line(bead.type_word()),
         one_line(&bead.title)
     );
-    line.push_str(&paint(DIM, &aside(view)));
+    line.push_str(&paint(DIM, &aside(view, now)));
     line
 }
 
 /// What is worth knowing beside the title: the blockers, the holder, the date.
-fn aside(view: &View) -> String {
+fn aside(view: &View, now: Timestamp) -> String {
     let holder = view.bead.assignee.as_deref().map(|who| format!("  @{}", one_line(who))).unwrap_or_default();
-    match view.standing {
+    match view.standing_at(now) {
         Standing::Blocked => format!("{holder}  ← {}", few(&view.blocked_by)),
         Standing::Deferred => {
-            let until = view.bead.defer_until.map(gt_core::time::format);
-            format!("{holder}  until {}", until.unwrap_or_else(|| "its parent's time".to_owned()))
+            let until = view.wake_at.map(gt_core::time::format).unwrap_or_default();
+            format!("{holder}  until {until}")
         }
         Standing::Held => format!("{holder}  {}", one_line(view.bead.status.as_str())),
         Standing::Ready | Standing::Done => holder,
@@ -84,9 +85,10 @@ fn few(ids: &[String]) -> String {
 }
 
 /// The whole bead.
-pub(crate) fn card(view: &View) -> String {
+pub(crate) fn card(view: &View, now: Timestamp) -> String {
     let bead = &view.bead;
-    let (sign, style) = mark(&bead.status, view.standing);
+    let standing = view.standing_at(now);
+    let (sign, style) = mark(&bead.status, standing);
     let mut card =
         format!("{} {} · {}\n", paint(style, sign), paint(BOLD, &bead.id), paint(BOLD, &one_line(&bead.title)));
     let mut field = |name: &str, value: &str| {
@@ -96,7 +98,7 @@ pub(crate) fn card(view: &View) -> String {
     };
     let time = |at: Option<jiff::Timestamp>| at.map(gt_core::time::format).unwrap_or_default();
     let body = |name: &str| bead.body.text(name).unwrap_or_default();
-    field("status", &status_words(view));
+    field("status", &status_words(&bead.status, standing));
     field("type", bead.type_word());
     field("priority", &format!("P{}", bead.priority));
     field("rig", view.rig.as_deref().unwrap_or_default());
@@ -145,13 +147,12 @@ fn by(who: &str) -> String {
     if who.is_empty() { String::new() } else { format!("by {who}") }
 }
 
-fn status_words(view: &View) -> String {
-    let status = view.bead.status.as_str();
-    let standing = view.standing.as_str();
-    if matches!(view.standing, Standing::Held | Standing::Done) || status == standing {
+fn status_words(status: &Status, standing: Standing) -> String {
+    let (status, word) = (status.as_str(), standing.as_str());
+    if matches!(standing, Standing::Held | Standing::Done) || status == word {
         status.to_owned()
     } else {
-        format!("{status}, {standing}")
+        format!("{status}, {word}")
     }
 }
 

@@ -156,6 +156,15 @@ proptest! {
     }
 
     #[test]
+    fn judged_by_one_order_there_is_no_ring_either_and_what_was_there_stays(batch in some_batch()) {
+        let dropped = closing_within(N_SPOTS as usize, &batch, 0);
+        prop_assert!(is_acyclic(N_SPOTS, &without(&batch, &dropped)), "{:?} of {:?}", dropped, batch);
+        if is_acyclic(N_SPOTS, &without(&batch, &[])) {
+            prop_assert_eq!(dropped, Vec::<u32>::new());
+        }
+    }
+
+    #[test]
     fn the_dropped_are_those_that_adding_one_by_one_refuses(batch in some_batch()) {
         prop_assert_eq!(closing_edges(N_SPOTS as usize, &batch), naive(N_SPOTS, &batch));
     }
@@ -204,4 +213,21 @@ fn a_long_ring_costs_no_more_whichever_way_it_is_written() {
     };
     ring(&|at| (at, (at + 1) % N));
     ring(&|at| ((at + 1) % N, at));
+}
+
+#[test]
+fn a_tangle_of_many_rings_is_judged_in_time() {
+    const N: u32 = 30_000;
+    let mut dice = 1_u32;
+    let mut roll = || {
+        dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (dice >> 8) % N
+    };
+    let arcs: Vec<BatchArc> =
+        (0..3 * N).map(|owner| BatchArc { from: roll(), to: roll(), owner: Some(owner) }).collect();
+    let dropped: std::collections::BTreeSet<u32> = closing_edges(N as usize, &arcs).into_iter().collect();
+    let kept: Vec<BatchArc> =
+        arcs.iter().filter(|arc| arc.owner.is_some_and(|owner| !dropped.contains(&owner))).copied().collect();
+    assert!(closing_within(N as usize, &kept, 0).is_empty(), "no ring is left");
+    assert!(kept.len() > arcs.len() / 2, "most edges stay: {} of {}", kept.len(), arcs.len());
 }

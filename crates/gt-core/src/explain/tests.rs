@@ -57,6 +57,11 @@ fn check(fields: &str, wanted: &str) {
 }
 
 #[test]
+fn a_ready_bead_that_is_somebodys_says_whose_it_is() {
+    check(r#","assignee":"bob""#, "ready\n  assigned: it is ready and assigned to bob, who has not started it");
+}
+
+#[test]
 fn a_ready_bead_says_that_nothing_holds_it() {
     let ready = "ready\n  ready: it is ready; nothing holds it back, and nobody has taken it yet";
     check("", ready);

@@ -25,21 +25,13 @@ impl Processes {
     }
 }
 
-pub(crate) fn measure(small: &Path, large: &Path) -> Processes {
-    let gt = env!("CARGO_BIN_EXE_gt");
-    let id = synthetic::id(500);
-    let show = |town: &Path| {
-        let mut command = Command::new(gt);
-        command.args(["--town".as_ref(), town.as_os_str(), "bead".as_ref(), "show".as_ref(), id.as_ref()]);
-        command
-    };
-    let mut version = Command::new(gt);
-    version.arg("--version");
-    let mut commands = [Command::new("/bin/true"), version, show(small), show(large)];
+/// Each round shows another bead, all over the town.
+pub(crate) fn measure(small: (&Path, usize), large: (&Path, usize)) -> Processes {
     let mut times: [Vec<Duration>; 4] = Default::default();
-    for _ in 0..ROUNDS {
-        for (command, times) in commands.iter_mut().zip(&mut times) {
-            times.push(time(command));
+    for round in 0..ROUNDS {
+        let commands = [Command::new("/bin/true"), gt(&["--version"]), show(small, round), show(large, round)];
+        for (mut command, times) in commands.into_iter().zip(&mut times) {
+            times.push(time(&mut command));
         }
     }
     let [bin_true, version, show_small, show_large] = times.map(|mut times| {
@@ -47,6 +39,18 @@ pub(crate) fn measure(small: &Path, large: &Path) -> Processes {
         times[ROUNDS / 2]
     });
     Processes { bin_true, version, show_small, show_large }
+}
+
+fn gt(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gt"));
+    command.args(arguments);
+    command
+}
+
+fn show((town, size): (&Path, usize), round: usize) -> Command {
+    let mut command = gt(&["bead", "show", &synthetic::id((round * 7_919 + 13) % size), "--town"]);
+    command.arg(town);
+    command
 }
 
 fn time(command: &mut Command) -> Duration {

@@ -13,7 +13,7 @@ use crate::synthetic;
 const ROUNDS: usize = 400;
 /// Beads that people and agents keep looking at, spread over the whole town.
 const WORKING_SET: usize = 40;
-pub(crate) const FAN_OUTS: [usize; 3] = [1, 100, 10_000];
+pub(crate) const FAN_OUTS: [usize; 4] = [1, 100, 1_000, 10_000];
 
 /// Ours and raw SQLite's, for the same work.
 #[derive(Debug, Clone, Copy)]
@@ -41,9 +41,10 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// What closing with 10,000 dependents costs, in a hundred closes with 100 of them.
+    /// What one more dependent costs between 1,000 and 10,000, to what it costs between 100 and 1,000.
     pub(crate) fn growth(&self) -> f64 {
-        self.close[2].1.ours.as_secs_f64() / (100.0 * self.close[1].1.ours.as_secs_f64())
+        let [few, more, many] = [1, 2, 3].map(|at| self.close[at].1.ours.as_secs_f64());
+        ((many - more) / 9_000.0) / ((more - few) / 900.0)
     }
 }
 
@@ -111,7 +112,7 @@ fn close(store: &mut Store, dir: &Path, n_dependents: usize) -> Pair {
     raw.import(&file.beads);
     intake::import(store, file, &ImportOptions::default(), &stamp(), |_| {}).expect("the import");
     let hub = [synthetic::hub(n_dependents)];
-    let rounds = if n_dependents > 1000 { 15 } else { 101 };
+    let rounds = if n_dependents > 1000 { 21 } else { 101 };
     let ours = median(rounds, |_| {
         let start = Instant::now();
         let changed = store.close_beads(&hub, None, &stamp()).expect("it closes");

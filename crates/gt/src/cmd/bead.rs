@@ -152,7 +152,7 @@ fn print_listing(context: &Context, listing: &gt_store::Listing, empty: &str) ->
     } else if listing.beads.is_empty() {
         context.say(empty)?;
     } else {
-        context.say(&render::lines(&listing.beads))?;
+        context.say(&render::lines(&listing.beads, context.now()))?;
     }
     if listing.more {
         context.note(&paint(DIM, "There are more; `--limit 0` shows all."));

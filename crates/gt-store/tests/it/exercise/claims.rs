@@ -97,3 +97,15 @@ fn a_claim_of_the_first_that_may_also_be_deferred_or_ephemeral_never_ends_in_a_r
         assert_eq!(won.as_deref(), if include_deferred { Some("gt-3") } else { None }, "only what is ready is taken");
     }
 }
+
+#[test]
+fn a_claim_and_the_change_that_comes_with_it_are_one_step() {
+    let mut town = Town::with(&["gt-1"]);
+    let own_parent =
+        BeadPatch { claim_for: Some("ada".into()), parent: Some(Some("gt-1".into())), ..BeadPatch::default() };
+    let refusal = town.refused(|store, stamp| store.update_bead("gt-1", &own_parent, stamp));
+    assert_eq!(refusal, "gt-1 cannot depend on itself");
+    let urgent = BeadPatch { claim_for: Some("ada".into()), priority: Some(0), ..BeadPatch::default() };
+    let (_, events) = town.told(|store, stamp| store.update_bead("gt-1", &urgent, stamp));
+    assert_eq!(events, [r#"bead.claimed gt-1 {"assignee":"ada"}"#, r#"bead.updated gt-1 {"priority":0}"#]);
+}

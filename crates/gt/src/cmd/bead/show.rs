@@ -23,6 +23,8 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<(), Failure> {
     match views.as_slice() {
         [view] if context.wants_json() => context.json(&render::row(view)),
         views if context.wants_json() => context.json(&views.iter().map(render::row).collect::<Vec<_>>()),
-        views => context.say(&views.iter().map(render::card).collect::<Vec<_>>().join("\n\n")),
+        views => {
+            context.say(&views.iter().map(|view| render::card(view, context.now())).collect::<Vec<_>>().join("\n\n"))
+        }
     }
 }

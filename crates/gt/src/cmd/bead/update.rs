@@ -82,13 +82,12 @@ pub(crate) fn run(context: &Context, args: UpdateArgs) -> Result<(), Failure> {
     let (id, claim) = (args.id.clone(), args.claim);
     let patch = patch(context, &mut store, args)?;
     let stamp = context.stamp();
-    let claimed = claim && store.claim_bead(&id, &context.actor(), &stamp)?;
     let changed = store.update_bead(&id, &patch, &stamp)?;
     let view = store.bead(&id)?;
     if context.wants_json() {
         return context.json(&render::row(&view));
     }
-    context.say(&match (claim, claimed || !changed.beads.is_empty()) {
+    context.say(&match (claim, !changed.beads.is_empty()) {
         (true, true) => format!("{} has {id}.", context.actor()),
         (false, true) => format!("{id} updated."),
         (true, false) => format!("{} has {id} already; nothing was changed.", context.actor()),
@@ -107,6 +106,7 @@ fn patch(context: &Context, store: &mut Store, args: UpdateArgs) -> Result<BeadP
     let defer = args.defer.map(|time| clearable(time, |time| when::parse(&time, context.now()))).transpose()?;
     let due = args.due.map(|time| clearable(time, |time| when::parse(&time, context.now()))).transpose()?;
     let mut patch = BeadPatch {
+        claim_for: args.claim.then(|| context.actor()),
         title: args.title,
         status: args.status,
         priority: args.priority,
