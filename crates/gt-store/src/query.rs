@@ -17,8 +17,8 @@ use crate::rows::{self, Key, micros};
 use crate::store::Store;
 use crate::{links, rigs};
 
-/// Near matches are looked for among at most this many ids.
-const NEAR_IDS_MAX: i64 = 20_000;
+/// Near matches are looked for among at most this many ids at a time.
+const NEAR_IDS_MAX: i64 = 5_000;
 
 /// A bead as people see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,10 +161,6 @@ impl Store {
         stopped.map_or(Ok(()), Err)
     }
 
-    pub fn count_beads(&mut self) -> std::result::Result<u64, StoreError> {
-        self.read(|tx| Ok(tx.query_row("SELECT count(*) FROM bead", [], |row| row.get::<_, i64>(0))? as u64))
-    }
-
     /// What a bead is made of and waits for: its children and its blockers, down to `depth`.
     pub fn tree(&mut self, id: &str, depth: usize) -> std::result::Result<TreeNode, StoreError> {
         self.read(|tx| {
@@ -200,17 +196,29 @@ fn short(id: &str) -> String {
     if line.chars().count() > 80 { line.chars().take(79).chain(['…']).collect() } else { line }
 }
 
+/// Looks among all ids with the same prefix; where those are too many, among the ones that begin most like this one.
 fn near_ids(tx: &Connection, id: &str) -> Result<Vec<String>> {
     if id.chars().count() > gt_core::id::ID_CHARS_MAX {
         return Ok(Vec::new());
     }
-    let stem = gt_core::id::stem(id);
-    let mut query = tx.prepare("SELECT id FROM bead WHERE id >= ?1 AND id < ?2 LIMIT ?3")?;
-    let end = format!("{stem}-\u{10FFFF}");
-    let ids: Vec<String> = query
-        .query_map(params![format!("{stem}-"), end, NEAR_IDS_MAX], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    Ok(near::closest(id, ids.iter().map(String::as_str)))
+    let stem = gt_core::id::stem(id).len();
+    let all = ids_from(tx, &id[..stem])?;
+    let longest_first = id.char_indices().rev().map(|(end, _)| end).filter(|end| *end > stem);
+    if all.len() as i64 == NEAR_IDS_MAX {
+        for end in longest_first {
+            let near = near::closest(id, ids_from(tx, &id[..end])?.iter().map(String::as_str));
+            if !near.is_empty() {
+                return Ok(near);
+            }
+        }
+    }
+    Ok(near::closest(id, all.iter().map(String::as_str)))
+}
+
+fn ids_from(tx: &Connection, start: &str) -> Result<Vec<String>> {
+    let mut query = tx.prepare_cached("SELECT id FROM bead WHERE id >= ?1 AND id < ?2 LIMIT ?3")?;
+    let end = format!("{start}\u{10FFFF}");
+    Ok(query.query_map(params![start, end, NEAR_IDS_MAX], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
 pub(crate) fn node(tx: &Connection, key: Key) -> Result<Node> {

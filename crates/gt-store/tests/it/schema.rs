@@ -32,7 +32,7 @@ fn a_fresh_store_has_the_newest_schema() {
         assert_eq!(Store::create(path).expect("it is made").schema_version().expect("it answers"), NEWEST);
         let mut again = Store::open(path).expect("it is opened");
         assert_eq!((again.schema_version().expect("it answers"), again.path()), (NEWEST, path));
-        assert_eq!(again.count_beads().expect("it answers"), 0);
+        assert_eq!(again.last_event().expect("it answers"), 0);
     });
     assert_eq!(Store::in_memory().expect("it is made").schema_version().expect("it answers"), NEWEST);
 }

@@ -93,9 +93,8 @@ fn a_blocker_by_two_edges_is_named_once() {
 }
 
 #[test]
-fn every_bead_is_counted_and_handed_out_in_the_order_of_ids() {
+fn every_bead_is_handed_out_in_the_order_of_ids() {
     let mut town = town();
-    assert_eq!(town.store.count_beads().expect("the count answers"), 5);
     let mut seen = Vec::new();
     let stop = |bead: &gt_core::bead::Bead| {
         seen.push(bead.id.clone());

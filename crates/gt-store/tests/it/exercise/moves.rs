@@ -90,3 +90,12 @@ fn a_hostile_id_in_a_refusal_is_shown_on_one_line_and_cut() {
     let refusal = town.refused(|store, stamp| store.close_beads(&ids, None, stamp));
     assert!(!refusal.contains(['\u{1b}', '\n']) && refusal.chars().count() < 120, "{refusal:?}");
 }
+
+#[test]
+fn near_matches_are_found_in_a_large_town_too() {
+    let mut town = Town::new();
+    let lines: Vec<String> = (0..12_000).map(|n| format!(r#"{{"id":"gt-c{n}","title":"n"}}"#)).collect();
+    town.import(&lines.join("\n"));
+    let refusal = town.refused(|store, stamp| store.close_beads(&owned(&["gt-c9999x"]), None, stamp));
+    assert_eq!(refusal, "there is no bead `gt-c9999x`; near: gt-c9999");
+}
