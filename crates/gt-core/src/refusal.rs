@@ -36,25 +36,27 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What to type instead, where there is something.
-    pub fn hint(&self) -> Option<String> {
+    /// What to type instead.
+    pub fn hint(&self) -> String {
         match self {
             Refusal::Cycle { ring } => {
                 let on = ring.get(1).map_or("", String::as_str);
-                Some(format!("see what {on} waits for with `gt bead dep tree {on}`"))
+                format!("see what {on} waits for with `gt bead dep tree {on}`")
             }
-            Refusal::NoSuchEdge { source_id, .. } => Some(format!("see its dependencies with `gt show {source_id}`")),
+            Refusal::NoSuchEdge { source_id, .. } => format!("see its dependencies with `gt show {source_id}`"),
             Refusal::Claimed { id, .. } | Refusal::NotReady { id, .. } => {
-                Some(format!("see why with `gt explain {id}`"))
+                format!("see why with `gt explain {id}`")
             }
-            Refusal::Deleted { id } => Some(format!("bring it back with `gt bead reopen {id}`")),
-            Refusal::RigExists { name } => Some(format!("see it with `gt rig show {name}`, or choose another name")),
-            Refusal::RigInUse { name, .. } => Some(format!(
+            Refusal::Deleted { id } => format!("bring it back with `gt bead reopen {id}`"),
+            Refusal::RigExists { name } => format!("see it with `gt rig show {name}`, or choose another name"),
+            Refusal::RigInUse { name, .. } => format!(
                 "close them first, or take it out with `gt rig remove {name} --force`: they stay, without a rig"
-            )),
-            Refusal::RigDocked { name } => Some(format!("bring it back with `gt rig undock {name}`")),
-            Refusal::Rig(BadRig::PrefixTaken { .. }) => Some("choose another with `--prefix`".to_owned()),
-            Refusal::Text(_) | Refusal::Rig(_) | Refusal::SelfEdge { .. } | Refusal::NoFreeId { .. } => None,
+            ),
+            Refusal::RigDocked { name } => format!("bring it back with `gt rig undock {name}`"),
+            Refusal::Rig(bad) => bad.hint(),
+            Refusal::Text(bad) => bad.hint(),
+            Refusal::SelfEdge { .. } => "name another bead; `gt bead list` shows what there is".to_owned(),
+            Refusal::NoFreeId { .. } => "try again: ids are drawn by chance".to_owned(),
         }
     }
 }

@@ -66,7 +66,23 @@ pub enum BadRig {
     )]
     Prefix { prefix: String },
     #[error("the prefix `{prefix}` is taken by {holder}")]
-    PrefixTaken { prefix: String, holder: String },
+    PrefixTaken {
+        prefix: String,
+        holder: String,
+        /// One near it that nobody has.
+        free: String,
+    },
+}
+
+impl BadRig {
+    /// What to type instead.
+    pub fn hint(&self) -> String {
+        match self {
+            BadRig::Name { .. } => "choose another, as in `gt rig add my-rig PATH`".to_owned(),
+            BadRig::Prefix { .. } => "choose another, as in `--prefix gt`".to_owned(),
+            BadRig::PrefixTaken { free, .. } => format!("choose another, as in `--prefix {free}`"),
+        }
+    }
 }
 
 pub fn check_name(name: &str) -> Result<(), BadRig> {
@@ -78,22 +94,28 @@ pub fn check_name(name: &str) -> Result<(), BadRig> {
 
 /// Checks a prefix for its form and against the registry.
 pub fn check_prefix(prefix: &str, rigs: &[Rig]) -> Result<(), BadRig> {
-    let fits = starts_with_letter(prefix)
-        && prefix.len() <= PREFIX_CHARS_MAX
-        && !prefix.ends_with('-')
-        && prefix.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_'));
-    if !fits {
+    if !is_prefix(prefix) {
         return Err(BadRig::Prefix { prefix: crate::text::one_line(prefix) });
     }
-    let holder = if prefix == TOWN_PREFIX {
-        Some("the town".to_owned())
-    } else {
-        rigs.iter().find(|rig| rig.prefix == prefix).map(|rig| format!("rig `{}`", rig.name))
-    };
-    match holder {
-        Some(holder) => Err(BadRig::PrefixTaken { prefix: prefix.to_owned(), holder }),
+    match holder(prefix, rigs) {
+        Some(holder) => Err(BadRig::PrefixTaken { prefix: prefix.to_owned(), holder, free: free_prefix(prefix, rigs) }),
         None => Ok(()),
     }
+}
+
+fn is_prefix(word: &str) -> bool {
+    starts_with_letter(word)
+        && word.len() <= PREFIX_CHARS_MAX
+        && !word.ends_with('-')
+        && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_'))
+}
+
+/// Who has a prefix already.
+fn holder(prefix: &str, rigs: &[Rig]) -> Option<String> {
+    if prefix == TOWN_PREFIX {
+        return Some("the town".to_owned());
+    }
+    rigs.iter().find(|rig| rig.prefix == prefix).map(|rig| format!("rig `{}`", rig.name))
 }
 
 fn starts_with_letter(word: &str) -> bool {
@@ -111,14 +133,15 @@ pub fn derive_prefix(name: &str) -> String {
 }
 
 /// The first free prefix near a wanted one, for a hint.
-pub fn free_prefix(name: &str, rigs: &[Rig]) -> String {
+fn free_prefix(name: &str, rigs: &[Rig]) -> String {
     let letters: String = name.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
     let longer = (2..=letters.len().min(PREFIX_CHARS_MAX)).map(|n| letters[..n].to_owned());
     let stem: String =
         derive_prefix(name).chars().filter(char::is_ascii_alphanumeric).take(PREFIX_CHARS_MAX / 2).collect();
     let stem = if starts_with_letter(&stem) { stem } else { format!("r{stem}") };
     let numbered = (2_u64..).map(|n| format!("{stem}{n}"));
-    longer.chain(numbered).find(|prefix| check_prefix(prefix, rigs).is_ok()).expect("numbers never run out")
+    let is_free = |prefix: &String| is_prefix(prefix) && holder(prefix, rigs).is_none();
+    longer.chain(numbered).find(is_free).expect("numbers never run out")
 }
 
 /// Where a bead belongs: its binding first, then the longest registered prefix of its id.

@@ -19,6 +19,27 @@ pub enum BadText {
     Control { what: &'static str, character: String, position: usize },
 }
 
+impl BadText {
+    /// What to write instead.
+    pub fn hint(&self) -> String {
+        match self {
+            BadText::Empty { what: "title" } => {
+                "say in a few words what is to be done, as in `gt create \"Fix the login\"`".to_owned()
+            }
+            BadText::Empty { .. } => "give at least one character that is no space".to_owned(),
+            BadText::TooLong { what: "title", max, .. } => {
+                format!("say it in at most {max} characters; more fits into `--description`")
+            }
+            BadText::TooLong { max, .. } => format!("use at most {max} characters"),
+            BadText::TooLarge { .. } => "keep it in a file, and name that file here".to_owned(),
+            BadText::Control { what: "title", .. } => {
+                "leave that character out; several lines fit into `--description`".to_owned()
+            }
+            BadText::Control { .. } => "leave that character out".to_owned(),
+        }
+    }
+}
+
 /// Checks a title: one line, 1 to 500 characters.
 pub fn check_title(title: &str) -> Result<(), BadText> {
     check_line("title", title, TITLE_CHARS_MAX)

@@ -177,7 +177,8 @@ fn rig_finding(rig: &Rig) -> Finding {
         Ok(None) => {
             Finding::bad("rig", Level::Broken, format!("{}: no git repository at {}", rig.name, rig.path), remedy)
         }
-        Err(error) => Finding::bad("rig", Level::Broken, format!("{}: {error}", rig.name), remedy),
+        // Without git nothing is known of the repository, and nothing is wrong with the rig.
+        Err(error) => Finding::bad("rig", Level::Broken, format!("{}: {error}", rig.name), "install git"),
     }
 }
 

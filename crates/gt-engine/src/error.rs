@@ -69,6 +69,16 @@ pub fn without_temporary_name(error: io::Error) -> io::Error {
     if is_wrapped { error.kind().into() } else { error }
 }
 
+/// What to do about a file that could not be written.
+pub fn unwritten(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room and try again; nothing was changed",
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "choose another place: there is a file already",
+        io::ErrorKind::IsADirectory => "give the name of a file in it",
+        _ => "see that the file and its directory can be written by you",
+    }
+}
+
 /// An error with its causes, on one line.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -19,8 +19,13 @@ pub fn repository_at(path: &Path) -> Result<Option<PathBuf>, TownError> {
         // A directory somewhere inside a repository is not one itself.
         return Ok((top.canonicalize().ok() == path.canonicalize().ok()).then_some(top));
     }
+    Ok(is_bare(path)?.then(|| path.to_owned()))
+}
+
+/// Whether a repository has no working tree.
+pub fn is_bare(path: &Path) -> Result<bool, TownError> {
     let bare = git(path, &["rev-parse", "--is-bare-repository"])?;
-    Ok((bare.status.success() && text(&bare.stdout) == "true").then(|| path.to_owned()))
+    Ok(bare.status.success() && text(&bare.stdout) == "true")
 }
 
 /// The branch new work starts from: the remote's default, else the one checked out.

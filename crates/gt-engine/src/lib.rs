@@ -10,6 +10,7 @@ pub mod git;
 pub mod intake;
 pub mod rigs;
 mod town;
+pub mod whole_file;
 
-pub use error::{TownError, chain, without_temporary_name};
+pub use error::{TownError, chain, unwritten, without_temporary_name};
 pub use town::{CONFIG_FILE, Init, Town};

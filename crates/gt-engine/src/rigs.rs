@@ -30,7 +30,7 @@ pub struct NewRig {
     pub warning: Option<String>,
 }
 
-/// Registers a rig. What can be refused is refused before anything is cloned; a dry run keeps no clone.
+/// Registers a rig. What can be refused is refused before anything is cloned; a dry run clones nothing.
 pub fn add(
     town: &Town,
     store: &mut Store,
@@ -45,14 +45,8 @@ pub fn add(
     }
     let prefix = request.prefix.clone().unwrap_or_else(|| rig::derive_prefix(&request.name));
     rig::check_prefix(&prefix, &rigs).map_err(Refusal::from)?;
-    let place = find_repository(town, request)?;
-    let branch = choose_branch(&place.path, request.branch.as_deref()).inspect_err(|_| place.discard())?;
-    let warning = (!git::has_commits(&place.path)?).then(|| {
-        format!(
-            "the repository has no commit yet; make one with `git -C {} commit --allow-empty -m start`",
-            place.path.display()
-        )
-    });
+    let place = find_repository(town, request, is_dry_run)?;
+    let (branch, warning) = look_at(&place, request.branch.as_deref()).inspect_err(|_| place.discard())?;
     let rig = Rig {
         name: request.name.clone(),
         prefix,
@@ -62,42 +56,47 @@ pub fn add(
         state: RigState::Active,
     };
     store.add_rig(&rig, stamp)?;
-    if is_dry_run {
-        place.discard();
-    }
     Ok(NewRig { rig, warning })
 }
 
 struct Place {
     path: PathBuf,
     url: Option<String>,
-    /// Cloned just now, for this rig.
-    is_new: bool,
+    cloned: Cloned,
+}
+
+/// Whether the repository of a rig was cloned for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cloned {
+    Before,
+    Now,
+    /// A dry run would have to.
+    Not,
 }
 
 impl Place {
     /// Takes back a fresh clone of a rig that is refused after all.
     fn discard(&self) {
-        if self.is_new {
+        if self.cloned == Cloned::Now {
             // The refusal is what matters; a rest is found and used by the next attempt.
             std::fs::remove_dir_all(&self.path).unwrap_or_default();
         }
     }
 }
 
-fn find_repository(town: &Town, request: &RigRequest) -> Result<Place, TownError> {
+fn find_repository(town: &Town, request: &RigRequest, is_dry_run: bool) -> Result<Place, TownError> {
     let path = Path::new(&request.source);
     if path.exists() {
         let path = path.canonicalize().map_err(|source| TownError::io("look at", path, source))?;
         return match git::repository_at(&path)? {
-            Some(top) => Ok(Place { path: top, url: None, is_new: false }),
+            Some(top) => Ok(Place { path: top, url: None, cloned: Cloned::Before }),
             None => Err(no_repository(path)),
         };
     }
     if !is_url(&request.source) {
         return Err(TownError::NoSuchPath { path: path.to_owned() });
     }
-    clone(town, request)
+    clone(town, request, is_dry_run)
 }
 
 fn no_repository(path: PathBuf) -> TownError {
@@ -107,18 +106,21 @@ fn no_repository(path: PathBuf) -> TownError {
     }
 }
 
-fn clone(town: &Town, request: &RigRequest) -> Result<Place, TownError> {
+fn clone(town: &Town, request: &RigRequest, is_dry_run: bool) -> Result<Place, TownError> {
     let target = town.root().join(CLONES_DIR).join(&request.name);
     let url = Some(request.source.clone());
     // A clone left by an attempt that did not get as far as the registry is used, not made again.
     if target.exists() && git::repository_at(&target)?.is_some() {
         return match git::origin(&target)? {
-            origin if origin == url => Ok(Place { path: target, url, is_new: false }),
+            origin if origin == url => Ok(Place { path: target, url, cloned: Cloned::Before }),
             _ => Err(TownError::OtherClone { path: target }),
         };
     }
+    if is_dry_run {
+        return Ok(Place { path: target, url, cloned: Cloned::Not });
+    }
     git::clone(&request.source, &target)?;
-    Ok(Place { path: target, url, is_new: true })
+    Ok(Place { path: target, url, cloned: Cloned::Now })
 }
 
 /// `scheme://…`, or `host:path` as ssh users write it.
@@ -127,6 +129,25 @@ fn is_url(source: &str) -> bool {
         || source
             .split_once(':')
             .is_some_and(|(host, path)| !host.is_empty() && !path.is_empty() && !host.contains('/') && host.len() > 1)
+}
+
+/// The branch of a repository, and what is odd about it.
+fn look_at(place: &Place, wanted: Option<&str>) -> Result<(String, Option<String>), TownError> {
+    if place.cloned == Cloned::Not {
+        let warning = "a dry run clones nothing: neither the address nor the branch was checked";
+        return Ok((wanted.unwrap_or("HEAD").to_owned(), Some(warning.to_owned())));
+    }
+    let branch = choose_branch(&place.path, wanted)?;
+    if git::has_commits(&place.path)? {
+        return Ok((branch, None));
+    }
+    let path = place.path.display();
+    let advice = if git::is_bare(&place.path)? {
+        format!("push one from a repository that has some: `git push {path} HEAD:{branch}`")
+    } else {
+        format!("make one with `git -C {path} commit --allow-empty -m start`")
+    };
+    Ok((branch, Some(format!("the repository has no commit yet; {advice}"))))
 }
 
 fn choose_branch(repository: &Path, wanted: Option<&str>) -> Result<String, TownError> {

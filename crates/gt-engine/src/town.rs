@@ -3,7 +3,7 @@
 //! A town is a directory with `town.toml` (people edit it) and `.gt/` (ours). What the store does is `gt-store`'s.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use gt_core::event::EventType;
 use gt_store::{Stamp, Store};
@@ -34,7 +34,7 @@ pub enum Init {
 impl Town {
     /// Says what `init` would do in `dir`, and does nothing.
     pub fn survey(dir: &Path) -> Result<(Town, Init), TownError> {
-        let root = std::path::absolute(dir).map_err(|source| TownError::io("look at", dir, source))?;
+        let root = resolve(dir)?;
         if let Some(outer) = root.ancestors().skip(1).find(|above| is_town(above))
             && !is_town(&root)
         {
@@ -71,12 +71,14 @@ impl Town {
         Ok((town, plan))
     }
 
-    /// The town named by hand, or the nearest one at or above `start`.
-    pub fn find(named: Option<&Path>, start: &Path) -> Result<Town, TownError> {
-        if let Some(named) = named {
-            let root = std::path::absolute(named).map_err(|source| TownError::io("look at", named, source))?;
-            return if is_town(&root) { Ok(Town { root }) } else { Err(TownError::NoTownThere { dir: root }) };
-        }
+    /// The town named by hand.
+    pub fn at(named: &Path) -> Result<Town, TownError> {
+        let root = resolve(named)?;
+        if is_town(&root) { Ok(Town { root }) } else { Err(TownError::NoTownThere { dir: root }) }
+    }
+
+    /// The nearest town at or above `start`.
+    pub fn find(start: &Path) -> Result<Town, TownError> {
         match start.ancestors().find(|dir| is_town(dir)) {
             Some(root) => Ok(Town { root: root.to_owned() }),
             None => Err(TownError::NotInATown { start: start.to_owned() }),
@@ -109,6 +111,28 @@ impl Town {
         }
         Ok(Store::open(&self.store_path())?)
     }
+}
+
+/// The path without links and `..`, as far as it exists.
+fn resolve(path: &Path) -> Result<PathBuf, TownError> {
+    let failed = |source| TownError::io("look at", path, source);
+    let whole = std::path::absolute(path).map_err(failed)?;
+    let mut missing = Vec::new();
+    let mut there = whole.as_path();
+    while let Some(above) = there.parent()
+        && !there.exists()
+    {
+        missing.extend(there.components().next_back());
+        there = above;
+    }
+    let mut resolved = there.canonicalize().map_err(failed)?;
+    for part in missing.into_iter().rev() {
+        match part {
+            Component::ParentDir => drop(resolved.pop()),
+            part => resolved.push(part),
+        }
+    }
+    Ok(resolved)
 }
 
 fn is_town(dir: &Path) -> bool {

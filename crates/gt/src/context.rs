@@ -24,7 +24,10 @@ impl Context {
 
     pub(crate) fn town(&self) -> Result<Town, Failure> {
         let named = self.globals.town.clone().or_else(|| variable("GT_TOWN").map(PathBuf::from));
-        Ok(Town::find(named.as_deref(), &current_dir()?)?)
+        Ok(match named {
+            Some(dir) => Town::at(&dir)?,
+            None => Town::find(&current_dir()?)?,
+        })
     }
 
     pub(crate) fn store(&self) -> Result<Store, Failure> {
@@ -53,8 +56,7 @@ impl Context {
 
     /// A name that cannot stand in the log is refused before anything is done.
     pub(crate) fn check_actor(&self) -> Result<(), Failure> {
-        let checked = gt_core::text::check_word("actor", &self.actor());
-        checked.map_err(|error| Failure::new(Kind::Refused, error.to_string()))
+        Ok(gt_core::text::check_word("actor", &self.actor())?)
     }
 
     pub(crate) fn stamp(&self) -> Stamp {

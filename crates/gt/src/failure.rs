@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use gt_core::refusal::Refusal;
-use gt_engine::TownError;
+use gt_core::text::BadText;
+use gt_engine::{TownError, unwritten};
 use gt_store::StoreError;
 use serde_json::json;
 
@@ -104,7 +105,13 @@ impl Failure {
 
 impl From<&Refusal> for Failure {
     fn from(refusal: &Refusal) -> Failure {
-        Failure { hint: refusal.hint(), ..Failure::new(Kind::Refused, refusal.to_string()) }
+        Failure::new(Kind::Refused, refusal.to_string()).hint(refusal.hint())
+    }
+}
+
+impl From<BadText> for Failure {
+    fn from(bad: BadText) -> Failure {
+        (&Refusal::from(bad)).into()
     }
 }
 
@@ -203,7 +210,7 @@ impl From<TownError> for Failure {
             TownError::Git { .. } => {
                 (Kind::Refused, Some("see that the address is right and that you may read it".to_owned()))
             }
-            TownError::Io { .. } => (Kind::Refused, None),
+            TownError::Io { source, .. } => (Kind::Refused, Some(unwritten(source).to_owned())),
         };
         Failure { hint, ..Failure::new(kind, error.to_string()).caused_by(&error) }
     }

@@ -44,9 +44,10 @@ fn main() -> ExitCode {
 fn arguments(given: Vec<OsString>) -> Vec<OsString> {
     /// Words that `bd` users know and that are not about one bead.
     const TOWN_WORDS: [&str; 4] = ["activity", "explain", "help", "--version"];
+    let first = first_word(given.get(1..).unwrap_or_default());
     let called_as = given.first().map(Path::new).and_then(Path::file_name);
     let is_bd = called_as.is_some_and(|name| name == "bd");
-    let is_town_word = given.get(1).and_then(|word| word.to_str()).is_some_and(|word| TOWN_WORDS.contains(&word));
+    let is_town_word = first.is_some_and(|word| TOWN_WORDS.contains(&word));
     let mut given = given.into_iter();
     let mut arguments: Vec<OsString> = given.by_ref().take(1).collect();
     if is_bd && !is_town_word {
@@ -54,6 +55,20 @@ fn arguments(given: Vec<OsString>) -> Vec<OsString> {
     }
     arguments.extend(given);
     arguments
+}
+
+/// The first word after the flags that every command has.
+fn first_word(words: &[OsString]) -> Option<&str> {
+    let mut words = words.iter().map(|word| word.to_str().unwrap_or_default());
+    while let Some(word) = words.next() {
+        match word {
+            "--town" | "--actor" => drop(words.next()),
+            "--json" | "--dry-run" => {}
+            word if word.starts_with("--town=") || word.starts_with("--actor=") => {}
+            word => return Some(word),
+        }
+    }
+    None
 }
 
 /// Help and version go to standard output; a wrong call is one sentence and exit code 2.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use toml_edit::TomlError;
 
 use super::value::shown;
+use crate::error::unwritten;
 
 /// A refusal; whenever one is returned, nothing has been changed.
 #[derive(Debug, thiserror::Error)]
@@ -67,8 +68,15 @@ impl ConfigError {
             Self::IsGroup { keys, .. } => Some(format!("its keys are {}", quoted(keys, ", "))),
             Self::NotATable { key, .. } => Some(format!("write `[{key}]` on a line of its own and its keys below")),
             Self::Layout { .. } => Some("change it in the file by hand".to_owned()),
-            Self::InFile { problem, .. } => problem.hint(),
-            Self::Syntax { .. } | Self::Read { .. } | Self::Write { .. } => None,
+            Self::InFile { path, problem } => match problem.as_ref() {
+                Self::Syntax { line, .. } => Some(format!("mend line {line} of {} in an editor", path.display())),
+                problem => problem.hint(),
+            },
+            Self::Syntax { .. } => None,
+            Self::Read { path, .. } => {
+                Some(format!("see that {} is a file of UTF-8 text that you may read", path.display()))
+            }
+            Self::Write { source, .. } => Some(unwritten(source).to_owned()),
         }
     }
 

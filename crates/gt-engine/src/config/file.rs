@@ -4,17 +4,14 @@
 //! one, never half of either; two writers wait for each other. It does not watch the
 //! file for changes.
 
-use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{Config, ConfigError, edit, template};
 use crate::error::without_temporary_name;
-
-/// As many links as the kernel follows before it calls them a loop.
-const LINKS_MAX: usize = 40;
+use crate::whole_file::{absent_as_none, follow, replace};
 
 /// A config file, which need not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +114,8 @@ impl Edit {
     /// Writes it and tells whether that changed the file.
     pub fn write(self) -> Result<bool, ConfigError> {
         if let Some(new) = &self.new {
-            replace(&self.target, new).map_err(|source| self.file.unwritable(source))?;
+            replace(&self.target, |file| file.write_all(new.as_bytes()))
+                .map_err(|source| self.file.unwritable(source))?;
         }
         Ok(self.changes())
     }
@@ -125,28 +123,6 @@ impl Edit {
 
 fn read(path: &Path) -> io::Result<Option<String>> {
     absent_as_none(fs::read_to_string(path))
-}
-
-fn absent_as_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Follows symbolic links to the file itself, which need not exist: renaming onto a
-/// link would replace the link and leave its target as it was.
-fn follow(path: &Path) -> io::Result<PathBuf> {
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        let link = absent_as_none(fs::symlink_metadata(&path))?;
-        if !link.is_some_and(|metadata| metadata.is_symlink()) {
-            return Ok(path);
-        }
-        path = directory(&path).join(fs::read_link(&path)?);
-    }
-    Err(io::Error::other("too many symbolic links"))
 }
 
 /// Locks the file against other writers, until the returned handle is dropped.
@@ -162,41 +138,5 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
         if current.is_some_and(|now| (now.dev(), now.ino()) == (held.dev(), held.ino())) {
             return Ok(Some(file));
         }
-    }
-}
-
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let old = absent_as_none(fs::metadata(path))?;
-    let name = path.file_name().unwrap_or(OsStr::new("town.toml"));
-    let mut prefix = OsStr::new(".").to_owned();
-    prefix.push(name);
-    let mut file = tempfile::Builder::new()
-        .prefix(&prefix)
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(directory(path))?;
-    file.write_all(text.as_bytes())?;
-    if let Some(old) = old {
-        keep_access(file.as_file(), &old)?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    File::open(directory(path))?.sync_all()
-}
-
-/// Gives the new file the owner and the permissions of the old one.
-fn keep_access(file: &File, old: &Metadata) -> io::Result<()> {
-    let new = file.metadata()?;
-    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        // Only root may give a file away; without the right, the editor owns the file,
-        // as after a save in any editor.
-        fchown(file, Some(old.uid()), Some(old.gid())).ok();
-    }
-    file.set_permissions(old.permissions())
-}
-
-fn directory(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
     }
 }

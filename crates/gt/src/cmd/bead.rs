@@ -16,6 +16,8 @@ pub(crate) mod show;
 mod texts;
 pub(crate) mod update;
 
+use std::collections::HashSet;
+
 use clap::{Args, Subcommand};
 use gt_core::status::{Status, TYPES, unalias_type};
 use gt_core::{near, text};
@@ -23,8 +25,11 @@ use gt_store::Changed;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::render::{self, DIM, GREEN, paint};
+
+/// How many ids are named in a row; --json names all.
+const NAMED_MAX: usize = 20;
 
 /// Write down, change and look at work
 ///
@@ -110,13 +115,13 @@ fn nothing_matches(statuses: &[String], issue_type: Option<&str>, otherwise: &st
 
 /// Checks a longer text and returns it.
 fn checked_body(what: &'static str, words: String) -> Result<String, Failure> {
-    text::check_body(what, &words).map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
+    text::check_body(what, &words)?;
     Ok(words)
 }
 
 /// Checks a short word and returns it.
 fn checked_word(what: &'static str, word: String) -> Result<String, Failure> {
-    text::check_word(what, &word).map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
+    text::check_word(what, &word)?;
     Ok(word)
 }
 
@@ -140,9 +145,23 @@ fn report_change(context: &Context, asked: &[String], changed: &Changed, words: 
         })?;
     }
     if !changed.became_ready.is_empty() {
-        context.say(&format!("{} {}", paint(GREEN, "Now ready:"), changed.became_ready.join(", ")))?;
+        context.say(&format!("{} {}", paint(GREEN, "Now ready:"), named(&changed.became_ready)))?;
     }
     Ok(())
+}
+
+/// The first ids of a list, and how many more there are.
+fn named(ids: &[String]) -> String {
+    match ids.split_at_checked(NAMED_MAX) {
+        Some((first, rest)) if !rest.is_empty() => format!("{} and {} more", first.join(", "), rest.len()),
+        _ => ids.join(", "),
+    }
+}
+
+/// Every id once, in the order in which they were given.
+fn once(ids: &[String]) -> Vec<String> {
+    let mut met = HashSet::new();
+    ids.iter().filter(|id| met.insert(id.as_str())).cloned().collect()
 }
 
 /// Prints a list, with a word on what the limit left out.

@@ -26,6 +26,9 @@ pub(crate) struct DemoArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result<(), Failure> {
+    if context.wants_json() {
+        return Err(Failure::new(Kind::Usage, "the demo is a show for people; it has no JSON").hint("type `gt demo`"));
+    }
     let failed = |error: std::io::Error| Failure::new(Kind::Refused, format!("cannot make a temporary town: {error}"));
     let dir = tempfile::Builder::new().prefix("gt-demo-").tempdir().map_err(failed)?;
     let stage = Stage { context, town: dir.path() };

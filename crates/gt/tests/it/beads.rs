@@ -483,3 +483,36 @@ fn a_strangers_title_cannot_drive_the_terminal() {
     ○ gt-x1  P2  task  a�[31mred second�  @�[2J
     ");
 }
+
+#[test]
+fn a_bead_named_twice_is_changed_and_told_once() {
+    let town = Town::holding(&[r#"{"id":"gt-a1","title":"A"}"#]);
+    let answers = [
+        town.gt(["close", "gt-a1", "gt-a1"]),
+        town.gt(["bead", "reopen", "gt-a1", "gt-a1"]),
+        town.gt(["bead", "delete", "gt-a1", "gt-a1", "--json"]),
+    ];
+    snapshot!(session(answers), @r#"
+    $ gt close gt-a1 gt-a1
+    gt-a1 closed.
+    $ gt bead reopen gt-a1 gt-a1
+    gt-a1 reopened.
+    $ gt bead delete gt-a1 gt-a1 --json
+    {"became_ready":[],"changed":["gt-a1"]}
+    "#);
+}
+
+#[test]
+fn a_crowd_that_became_ready_is_named_in_part() {
+    let waiting = |n: u32| {
+        format!(r#"{{"id":"gt-w{n}","title":"W","dependencies":[{{"depends_on_id":"gt-a1","type":"blocks"}}]}}"#)
+    };
+    let lines: Vec<String> = (10..33).map(waiting).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).chain([r#"{"id":"gt-a1","title":"A"}"#]).collect();
+    let town = Town::holding(&lines);
+    let all = town.gt(["close", "gt-a1", "--dry-run", "--json"]).json();
+    assert_eq!(all["became_ready"].as_array().map(Vec::len), Some(23));
+    let said = town.gt(["close", "gt-a1"]).stdout;
+    assert_eq!(said.matches("gt-w").count(), 20, "{said}");
+    assert!(said.ends_with(" and 3 more\n"), "{said}");
+}

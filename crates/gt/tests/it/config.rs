@@ -151,15 +151,18 @@ fn a_broken_file_is_named_with_its_line_and_never_overwritten() {
     snapshot!(session(answers), @r#"
     $ gt config get scheduler.max_polecats
     ! error: [TOWN]/town.toml: line 2, column 16: extra `=`, expected nothing in `max_polecats = = 3`
+    ! hint: mend line 2 of [TOWN]/town.toml in an editor
     [exit 1]
     $ gt config set scheduler.max_polecats 3
     ! error: [TOWN]/town.toml: line 2, column 16: extra `=`, expected nothing in `max_polecats = = 3`
+    ! hint: mend line 2 of [TOWN]/town.toml in an editor
     [exit 1]
     $ gt config unset scheduler.max_polecats
     ! error: [TOWN]/town.toml: line 2, column 16: extra `=`, expected nothing in `max_polecats = = 3`
+    ! hint: mend line 2 of [TOWN]/town.toml in an editor
     [exit 1]
     $ gt config list --json
-    ! {"error":{"code":"refused","hint":null,"message":"[TOWN]/town.toml: line 2, column 16: extra `=`, expected nothing in `max_polecats = = 3`"}}
+    ! {"error":{"code":"refused","hint":"mend line 2 of [TOWN]/town.toml in an editor","message":"[TOWN]/town.toml: line 2, column 16: extra `=`, expected nothing in `max_polecats = = 3`"}}
     [exit 1]
     $ gt create 'work goes on'
     Created hq-id01 (a town bead): work goes on
@@ -186,6 +189,7 @@ fn a_wrong_key_or_value_in_the_file_is_named_with_its_line() {
     $ gt config list
     ! error: cannot read [TOWN]/town.toml
     !   caused by: stream did not contain valid UTF-8
+    ! hint: see that [TOWN]/town.toml is a file of UTF-8 text that you may read
     [exit 1]
     "#);
 }

@@ -69,10 +69,12 @@ fn a_write_that_does_not_fit_is_refused_and_what_was_acknowledged_stays() {
     [exit 4]
     $ gt config set runtime process
     error: cannot write [HOME]/disk/town.toml
-      caused by: no storage space
+      caused by: No space left on device (os error 28)
+    hint: make room and try again; nothing was changed
     [exit 1]
     $ gt bead export --output export.jsonl
-    error: cannot write export.jsonl: no storage space
+    error: cannot write export.jsonl: No space left on device (os error 28)
+    hint: make room and try again; nothing was changed
     [exit 1]
     .gt
     fill

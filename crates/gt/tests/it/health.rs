@@ -47,7 +47,7 @@ fn a_broken_config_is_a_finding_with_its_line() {
     [exit 1]
     $ gt doctor
     ✗ config     [TOWN]/town.toml: line 1, column 11: unclosed table, expected `]` in `[scheduler`
-        → edit [TOWN]/town.toml
+        → mend line 1 of [TOWN]/town.toml in an editor
     ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 1
     ✓ readiness  what is stored is what follows from the dependencies
     ✓ git        [VERSION]
@@ -141,6 +141,14 @@ fn a_rig_whose_repository_is_gone_is_a_finding() {
     ? disk [DEPENDS ON THE MACHINE]
     [exit 1]
     ");
+}
+
+#[test]
+fn without_git_the_remedy_is_git() {
+    let town = Town::with_rig();
+    let answer = town.call(["doctor"]).env("PATH", "/nowhere").run();
+    assert!(answer.stdout.contains("✗ rig        shop: git is not installed, or not on the PATH\n    → install git\n"));
+    assert_eq!(answer.code, 1, "{answer}");
 }
 
 #[test]

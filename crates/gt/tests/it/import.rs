@@ -164,24 +164,79 @@ fn files_that_are_not_there_or_cannot_be_written() {
     snapshot!(town.refused(["bead", "import", "missing.jsonl"]), @r"
     $ gt bead import missing.jsonl
     ! error: cannot read missing.jsonl: No such file or directory (os error 2)
+    ! hint: give a file that is there, or `-` for standard input
     [exit 3]
     ");
     snapshot!(town.refused(["bead", "import", "."]), @r"
     $ gt bead import .
     ! error: cannot read .: Is a directory (os error 21)
+    ! hint: give a file in it, such as .beads/issues.jsonl
     [exit 1]
     ");
     snapshot!(town.refused(["bead", "export", "--output", "no/such/dir/x.jsonl"]), @r"
     $ gt bead export --output no/such/dir/x.jsonl
     ! error: cannot write no/such/dir/x.jsonl: there is no directory no/such/dir
+    ! hint: make it with `mkdir -p no/such/dir`
     [exit 3]
     ");
     fs::create_dir(town.path("taken")).unwrap();
     snapshot!(town.refused(["bead", "export", "--output", "taken"]), @r"
     $ gt bead export --output taken
     ! error: cannot write taken: Is a directory (os error 21)
+    ! hint: give the name of a file in it
     [exit 1]
     ");
+    town.create(&["work"]);
+    snapshot!(town.refused(["bead", "export", "--output", "/dev/full"]), @r"
+    $ gt bead export --output /dev/full
+    ! error: cannot write /dev/full: No space left on device (os error 28)
+    ! hint: make room and try again; nothing was changed
+    [exit 1]
+    ");
+}
+
+#[test]
+fn a_dry_export_writes_nothing() {
+    let town = Town::holding(&[r#"{"id":"gt-a1","title":"A"}"#]);
+    town.write("old.jsonl", "old");
+    let answers = [
+        town.gt(["bead", "export", "--output", "old.jsonl", "--dry-run"]),
+        town.gt(["bead", "export", "--output", "new.jsonl", "--dry-run", "--json"]),
+    ];
+    assert_eq!(town.read("old.jsonl"), "old");
+    assert!(!town.path("new.jsonl").exists());
+    snapshot!(session(answers), @r#"
+    $ gt bead export --output old.jsonl --dry-run
+    Would write 1 bead to old.jsonl.
+    ! Dry run: nothing was changed.
+    $ gt bead export --output new.jsonl --dry-run --json
+    {"beads":1,"dry_run":true,"file":"new.jsonl"}
+    ! Dry run: nothing was changed.
+    "#);
+}
+
+#[test]
+fn an_export_goes_where_a_link_points_and_keeps_permissions() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let town = Town::holding(&[r#"{"id":"gt-a1","title":"A"}"#]);
+    let mode = |name: &str| fs::metadata(town.path(name)).unwrap().permissions().mode() & 0o777;
+    let old = town.write("old.jsonl", "old");
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink("old.jsonl", town.path("link.jsonl")).unwrap();
+    town.gt(["bead", "export", "--output", "link.jsonl"]).success();
+    assert!(town.path("link.jsonl").is_symlink());
+    assert_eq!((town.read("old.jsonl"), mode("old.jsonl")), (town.export(), 0o640));
+    let script = "umask 027 && exec \"$0\" bead export --output new.jsonl";
+    assert!(town.command("sh").args(["-c", script, crate::town::GT]).output().unwrap().status.success());
+    assert_eq!(mode("new.jsonl"), 0o640);
+}
+
+#[test]
+fn an_export_into_a_pipe_goes_through_it() {
+    let town = Town::holding(&[r#"{"id":"gt-a1","title":"A"}"#]);
+    let script = "mkfifo pipe && { cat pipe > got & } && \"$0\" bead export --output pipe && wait && test -p pipe";
+    assert!(town.command("sh").args(["-c", script, crate::town::GT]).output().unwrap().status.success());
+    assert_eq!(town.read("got"), town.export());
 }
 
 #[test]

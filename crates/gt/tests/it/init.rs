@@ -49,10 +49,12 @@ fn init_cannot_make_a_town_in_a_file() {
     $ gt init file
     ! error: cannot make [TOWN]/file/.gt
     !   caused by: Not a directory (os error 20)
+    ! hint: choose another place: there is a file already
     [exit 1]
     $ gt init file/below
     ! error: cannot make [TOWN]/file/below/.gt
     !   caused by: Not a directory (os error 20)
+    ! hint: choose another place: there is a file already
     [exit 1]
     ");
 }
@@ -92,6 +94,53 @@ fn a_town_inside_a_town_is_refused() {
     ! hint: use that town, or choose a directory outside it
     [exit 1]
     ");
+}
+
+#[test]
+fn inside_a_town_is_where_a_path_leads_not_how_it_is_written() {
+    let town = Town::new();
+    fs::create_dir(town.path("below")).unwrap();
+    std::os::unix::fs::symlink(town.path("below"), town.home().join("link")).unwrap();
+    let answers = [
+        town.gt(["init", "../other"]),
+        town.gt(["init", "gone/../../third"]),
+        town.gt(["init", "../link/deeper"]),
+        town.gt(["--town", "below/../../other", "init", "../town"]),
+        town.gt(["--town", "below/../../none", "ready"]),
+    ];
+    snapshot!(session(answers), @r#"
+    $ gt init ../other
+    Made a town at [HOME]/other.
+    Next: `gt rig add NAME PATH` registers a repository, `gt create "…"` writes down work.
+    $ gt init gone/../../third
+    Made a town at [HOME]/third.
+    Next: `gt rig add NAME PATH` registers a repository, `gt create "…"` writes down work.
+    $ gt init ../link/deeper
+    ! error: [TOWN]/below/deeper lies inside the town [TOWN]
+    ! hint: use that town, or choose a directory outside it
+    [exit 1]
+    $ gt --town below/../../other init ../town
+    There is already a town at [TOWN]; nothing was changed.
+    $ gt --town below/../../none ready
+    ! error: there is no town at [HOME]/none
+    ! hint: make one with `gt init [HOME]/none`
+    [exit 3]
+    "#);
+}
+
+#[test]
+fn a_named_town_needs_no_directory_to_stand_in() {
+    let town = Town::with_rig();
+    town.create(&["work"]);
+    fs::create_dir(town.path("gone")).unwrap();
+    let script = "cd gone && rmdir ../gone && exec \"$0\" --town \"$1\" \"$2\" more";
+    for verb in ["create", "ready"] {
+        let script = if verb == "ready" { script.trim_end_matches(" more") } else { script };
+        fs::create_dir_all(town.path("gone")).unwrap();
+        let call = ["-c", script, crate::town::GT, &town.root().display().to_string(), verb];
+        let output = town.command("sh").args(call).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

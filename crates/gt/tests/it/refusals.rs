@@ -66,44 +66,52 @@ fn an_unknown_bead_is_named_with_the_nearest_everywhere() {
 fn titles_are_one_line_of_sane_length() {
     let town = chain();
     let (long, huge) = ("é".repeat(501), "x".repeat(100_000));
-    snapshot!(town.refused(["create", ""]), @r"
+    snapshot!(town.refused(["create", ""]), @r#"
     $ gt create ''
     ! error: the title is empty
+    ! hint: say in a few words what is to be done, as in `gt create "Fix the login"`
     [exit 1]
-    ");
-    snapshot!(town.refused(["create", "   "]), @r"
+    "#);
+    snapshot!(town.refused(["create", "   "]), @r#"
     $ gt create '   '
     ! error: the title is empty
+    ! hint: say in a few words what is to be done, as in `gt create "Fix the login"`
     [exit 1]
-    ");
+    "#);
     snapshot!(town.refused(["create", &long]), @r"
     $ gt create 'éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé…'
     ! error: the title has 501 characters; at most 500 fit
+    ! hint: say it in at most 500 characters; more fits into `--description`
     [exit 1]
     ");
     snapshot!(town.refused(["create", &huge]), @r"
     $ gt create 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
     ! error: the title has 100000 characters; at most 500 fit
+    ! hint: say it in at most 500 characters; more fits into `--description`
     [exit 1]
     ");
     snapshot!(town.refused(["create", "two\nlines"]), @r"
     $ gt create 'two\nlines'
     ! error: the title holds the control character U+000A at position 4
+    ! hint: leave that character out; several lines fit into `--description`
     [exit 1]
     ");
     snapshot!(town.refused(["create", "red \u{1b}[31m"]), @r"
     $ gt create 'red \u{1b}[31m'
     ! error: the title holds the control character U+001B at position 5
+    ! hint: leave that character out; several lines fit into `--description`
     [exit 1]
     ");
-    snapshot!(town.refused(["bead", "update", "gt-a1", "--title", ""]), @r"
+    snapshot!(town.refused(["bead", "update", "gt-a1", "--title", ""]), @r#"
     $ gt bead update gt-a1 --title ''
     ! error: the title is empty
+    ! hint: say in a few words what is to be done, as in `gt create "Fix the login"`
     [exit 1]
-    ");
+    "#);
     snapshot!(town.refused(["bead", "update", "gt-a1", "--title", &long]), @r"
     $ gt bead update gt-a1 --title 'éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé…'
     ! error: the title has 501 characters; at most 500 fit
+    ! hint: say it in at most 500 characters; more fits into `--description`
     [exit 1]
     ");
     town.create(&[&"é".repeat(500)]);
@@ -115,36 +123,43 @@ fn other_texts_are_checked_too() {
     snapshot!(town.refused(["bead", "label", "add", "gt-a1", "good", ""]), @r"
     $ gt bead label add gt-a1 good ''
     ! error: the label is empty
+    ! hint: give at least one character that is no space
     [exit 1]
     ");
     snapshot!(town.refused(["bead", "label", "add", "gt-a1", "a\nb"]), @r"
     $ gt bead label add gt-a1 'a\nb'
     ! error: the label holds the control character U+000A at position 2
+    ! hint: leave that character out
     [exit 1]
     ");
     snapshot!(town.refused(["create", "x", "--label", &"l".repeat(101)]), @r"
     $ gt create x --label 'llllllllllllllllllllllllllllllllllllllllllllllllllllllllllll…'
     ! error: the label has 101 characters; at most 100 fit
+    ! hint: use at most 100 characters
     [exit 1]
     ");
     snapshot!(town.refused(["create", "x", "--assignee", "\u{7}"]), @r"
     $ gt create x --assignee '\u{7}'
     ! error: the assignee holds the control character U+0007 at position 1
+    ! hint: leave that character out
     [exit 1]
     ");
     snapshot!(town.refused(["create", "x", "--description", "a\u{8}b"]), @r"
     $ gt create x --description 'a\u{8}b'
     ! error: the description holds the control character U+0008 at position 2
+    ! hint: leave that character out
     [exit 1]
     ");
     snapshot!(town.refused(["close", "gt-a1", "--reason", "\u{1b}c"]), @r"
     $ gt close gt-a1 --reason '\u{1b}c'
     ! error: the reason holds the control character U+001B at position 1
+    ! hint: leave that character out
     [exit 1]
     ");
     snapshot!(town.refused(["bead", "comment", "add", "gt-a1", ""]), @r"
     $ gt bead comment add gt-a1 ''
     ! error: the comment is empty
+    ! hint: give at least one character that is no space
     [exit 1]
     ");
     snapshot!(town.refused(["create", "x", "--defer", "whenever"]), @r"
@@ -279,11 +294,13 @@ fn cycles_are_refused_by_name() {
     snapshot!(town.refused(["bead", "dep", "add", "gt-a1", "gt-a1"]), @r"
     $ gt bead dep add gt-a1 gt-a1
     ! error: gt-a1 cannot depend on itself
+    ! hint: name another bead; `gt bead list` shows what there is
     [exit 1]
     ");
     snapshot!(town.refused(["bead", "dep", "add", "gt-a1", "gt-a1", "--type", "related"]), @r"
     $ gt bead dep add gt-a1 gt-a1 --type related
     ! error: gt-a1 cannot depend on itself
+    ! hint: name another bead; `gt bead list` shows what there is
     [exit 1]
     ");
     snapshot!(town.refused(["bead", "dep", "add", "gt-e9", "gt-k5", "--type", "parent-child"]), @r"
@@ -345,11 +362,13 @@ fn an_actor_is_one_short_word_too() {
     snapshot!(town.refused(["create", "x", "--actor", "two\nlines"]), @r"
     $ gt create x --actor 'two\nlines'
     ! error: the actor holds the control character U+000A at position 4
+    ! hint: leave that character out
     [exit 1]
     ");
     snapshot!(town.refused(["create", "x", "--actor", &"a".repeat(101)]), @r"
     $ gt create x --actor 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…'
     ! error: the actor has 101 characters; at most 100 fit
+    ! hint: use at most 100 characters
     [exit 1]
     ");
 }

@@ -117,7 +117,7 @@ fn a_prefix_is_derived_and_a_clash_is_refused() {
     Registered rig gastown: [TOWN]/one, prefix ga, branch main.
     $ gt rig add garage one
     ! error: the prefix `ga` is taken by rig `gastown`
-    ! hint: choose another with `--prefix`
+    ! hint: choose another, as in `--prefix ga2`
     [exit 1]
     $ gt rig add garage one --prefix gar
     Registered rig garage: [TOWN]/one, prefix gar, branch main.
@@ -125,7 +125,7 @@ fn a_prefix_is_derived_and_a_clash_is_refused() {
     Registered rig beads-rust: [TOWN]/one, prefix br, branch main.
     $ gt rig add town one --prefix hq
     ! error: the prefix `hq` is taken by the town
-    ! hint: choose another with `--prefix`
+    ! hint: choose another, as in `--prefix hq2`
     [exit 1]
     $ gt rig add dashes one --prefix ga-x
     Registered rig dashes: [TOWN]/one, prefix ga-x, branch main.
@@ -206,32 +206,37 @@ fn names_prefixes_and_branches_are_checked() {
     snapshot!(town.refused(["rig", "add", "a/b", "shop"]), @r"
     $ gt rig add a/b shop
     ! error: `a/b` is not a rig name: use up to 40 letters, digits, `-` and `_`, starting with a letter
+    ! hint: choose another, as in `gt rig add my-rig PATH`
     [exit 1]
     ");
     snapshot!(town.refused(["rig", "add", "", "shop"]), @r"
     $ gt rig add '' shop
     ! error: `` is not a rig name: use up to 40 letters, digits, `-` and `_`, starting with a letter
+    ! hint: choose another, as in `gt rig add my-rig PATH`
     [exit 1]
     ");
     snapshot!(town.refused(["rig", "add", "..", "shop"]), @r"
     $ gt rig add .. shop
     ! error: `..` is not a rig name: use up to 40 letters, digits, `-` and `_`, starting with a letter
+    ! hint: choose another, as in `gt rig add my-rig PATH`
     [exit 1]
     ");
     snapshot!(town.refused(["rig", "add", "x", "shop", "--prefix", "A B"]), @r"
     $ gt rig add x shop --prefix 'A B'
     ! error: `A B` is not a prefix: use up to 20 lower-case letters, digits, `-` and `_`, starting with a letter and not ending with `-`
+    ! hint: choose another, as in `--prefix gt`
     [exit 1]
     ");
     snapshot!(town.refused(["rig", "add", "x", "shop", "--prefix", ""]), @r"
     $ gt rig add x shop --prefix ''
     ! error: `` is not a prefix: use up to 20 lower-case letters, digits, `-` and `_`, starting with a letter and not ending with `-`
+    ! hint: choose another, as in `--prefix gt`
     [exit 1]
     ");
     snapshot!(town.refused(["rig", "add", "x", "shop", "--prefix", "gt"]), @r"
     $ gt rig add x shop --prefix gt
     ! error: the prefix `gt` is taken by rig `shop`
-    ! hint: choose another with `--prefix`
+    ! hint: choose another, as in `--prefix gt2`
     [exit 1]
     ");
     snapshot!(town.refused(["rig", "add", "x", "shop", "--branch", "nope"]), @r"
@@ -240,6 +245,33 @@ fn names_prefixes_and_branches_are_checked() {
     ! hint: see the branches with `git -C [TOWN]/shop branch --all`
     [exit 1]
     ");
+}
+
+#[test]
+fn a_dry_run_clones_nothing() {
+    let town = Town::with_rig();
+    let before = town.state();
+    let answers = [
+        town.gt(["rig", "add", "far", "https://nowhere.invalid/x.git", "--dry-run"]),
+        town.gt(["rig", "add", "far", "https://nowhere.invalid/x.git", "--branch", "next", "--dry-run", "--json"]),
+        town.gt(["rig", "add", "far", "https://nowhere.invalid/x.git", "--prefix", "gt", "--dry-run"]),
+    ];
+    assert_eq!(town.state(), before);
+    assert!(!town.path("rigs").exists());
+    snapshot!(session(answers), @r#"
+    $ gt rig add far https://nowhere.invalid/x.git --dry-run
+    Registered rig far: [TOWN]/rigs/far, prefix far, branch HEAD.
+    ! warning: a dry run clones nothing: neither the address nor the branch was checked
+    ! Dry run: nothing was changed.
+    $ gt rig add far https://nowhere.invalid/x.git --branch next --dry-run --json
+    {"branch":"next","name":"far","path":"[TOWN]/rigs/far","prefix":"far","state":"active","url":"https://nowhere.invalid/x.git"}
+    ! warning: a dry run clones nothing: neither the address nor the branch was checked
+    ! Dry run: nothing was changed.
+    $ gt rig add far https://nowhere.invalid/x.git --prefix gt --dry-run
+    ! error: the prefix `gt` is taken by rig `shop`
+    ! hint: choose another, as in `--prefix gt2`
+    [exit 1]
+    "#);
 }
 
 #[test]
@@ -280,7 +312,7 @@ fn a_repository_without_commits_is_taken_with_a_warning() {
     ! warning: the repository has no commit yet; make one with `git -C [TOWN]/empty commit --allow-empty -m start`
     $ gt rig add bare bare.git
     Registered rig bare: [TOWN]/bare.git, prefix bare, branch master.
-    ! warning: the repository has no commit yet; make one with `git -C [TOWN]/bare.git commit --allow-empty -m start`
+    ! warning: the repository has no commit yet; push one from a repository that has some: `git push [TOWN]/bare.git HEAD:master`
     ");
 }
 

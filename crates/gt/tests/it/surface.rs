@@ -162,6 +162,32 @@ fn called_as_bd_it_speaks_beads() {
 }
 
 #[test]
+fn called_as_bd_flags_may_come_before_the_word() {
+    let town = Town::with_rig();
+    let id = town.create(&["A"]);
+    let root = town.root().display().to_string();
+    let bd = |arguments: &[&str]| town.call(arguments.iter().copied()).called_as("bd").run();
+    assert_eq!(bd(&["--json", "activity"]).stdout, town.gt(["activity", "--json"]).stdout);
+    let explained = bd(&["--town", &root, "--actor=me", "--json", "explain", &id]);
+    assert_eq!(explained.success().stdout, town.gt(["explain", &id, "--json"]).stdout);
+    assert_eq!(bd(&["--actor", "activity", "--json", "list"]).json()[0]["title"], "A");
+    assert_eq!(bd(&["--json", "--version"]).code, 0);
+    assert_eq!(bd(&["--town"]).code, 2);
+}
+
+#[test]
+fn the_demo_has_no_json() {
+    let town = Town::unmade();
+    let answer = town.gt(["demo", "--json"]);
+    answer.assert_is_json_error();
+    snapshot!(answer, @r#"
+    $ gt demo --json
+    ! {"error":{"code":"usage","hint":"type `gt demo`","message":"the demo is a show for people; it has no JSON"}}
+    [exit 2]
+    "#);
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let lines: Vec<String> =
         (0..3000).map(|n| format!(r#"{{"id":"gt-{n}","title":"bead number {n} with a title"}}"#)).collect();
@@ -431,9 +457,9 @@ fn a_dry_run_shows_what_would_be_done_and_changes_nothing() {
     Rig shop is parked.
     ! Dry run: nothing was changed.
     $ gt init ../elsewhere --dry-run
-    ! error: [TOWN]/../elsewhere lies inside the town [TOWN]
-    ! hint: use that town, or choose a directory outside it
-    [exit 1]
+    Made a town at [HOME]/elsewhere.
+    Next: `gt rig add NAME PATH` registers a repository, `gt create "…"` writes down work.
+    ! Dry run: nothing was changed.
     $ gt close gt-zz --dry-run
     ! error: there is no bead `gt-zz`
     ! hint: `gt bead list --all` shows what there is

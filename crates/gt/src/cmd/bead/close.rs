@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Words, checked_body, report_change};
+use super::{Words, checked_body, once, report_change};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -21,7 +21,8 @@ pub(crate) struct CloseArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &CloseArgs) -> Result<(), Failure> {
+    let ids = once(&args.ids);
     let reason = args.reason.clone().map(|words| checked_body("reason", words)).transpose()?;
-    let changed = context.store()?.close_beads(&args.ids, reason.as_deref(), &context.stamp())?;
-    report_change(context, &args.ids, &changed, &Words { done: "closed", already: "closed" })
+    let changed = context.store()?.close_beads(&ids, reason.as_deref(), &context.stamp())?;
+    report_change(context, &ids, &changed, &Words { done: "closed", already: "closed" })
 }

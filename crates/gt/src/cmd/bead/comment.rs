@@ -1,10 +1,11 @@
 //! `gt bead comment`.
 
 use clap::{Args, Subcommand};
+use gt_core::text::BadText;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::render;
 
 /// Add and list comments
@@ -44,7 +45,7 @@ pub(crate) fn run(context: &Context, args: CommentArgs) -> Result<(), Failure> {
     match args.command {
         CommentCommand::Add(args) => {
             if args.text.trim().is_empty() {
-                return Err(Failure::new(Kind::Refused, "the comment is empty"));
+                return Err(BadText::Empty { what: "comment" }.into());
             }
             let comment = store.comment(&args.id, &args.text, &context.stamp())?;
             if context.wants_json() {

@@ -9,7 +9,7 @@ use gt_store::{NewBead, Store};
 
 use super::texts::TextArgs;
 use super::{checked_body, checked_word, parse_priority, parse_type};
-use crate::context::{Context, current_dir, variable};
+use crate::context::{Context, variable};
 use crate::failure::Failure;
 use crate::render::{self, BOLD, paint};
 use crate::when;
@@ -108,7 +108,7 @@ fn place(store: &mut Store, rig: Option<&str>, parent: Option<&str>) -> Result<(
         (Some(name), _, _) => Some(store.rig(name)?),
         (None, Some(name), _) => rigs.iter().find(|rig| rig.name == name).cloned(),
         (None, None, Some(name)) => Some(store.rig(&name)?),
-        (None, None, None) => rig_around(&rigs)?,
+        (None, None, None) => rig_around(&rigs),
     };
     let prefix = rig.as_ref().map_or(TOWN_PREFIX.to_owned(), |rig| rig.prefix.clone());
     // A child has its parent's prefix, whatever rig it is for.
@@ -120,8 +120,8 @@ fn place(store: &mut Store, rig: Option<&str>, parent: Option<&str>) -> Result<(
     Ok((prefix, binding.filter(|name| Some(name) != inherited.as_ref())))
 }
 
-/// The rig whose repository we stand in.
-fn rig_around(rigs: &[Rig]) -> Result<Option<Rig>, Failure> {
-    let here = current_dir()?;
-    Ok(rigs.iter().find(|rig| here.starts_with(&rig.path)).cloned())
+/// The rig whose repository we stand in; a directory that is gone is in none.
+fn rig_around(rigs: &[Rig]) -> Option<Rig> {
+    let here = std::env::current_dir().ok()?;
+    rigs.iter().find(|rig| here.starts_with(&rig.path)).cloned()
 }

@@ -140,7 +140,7 @@ fn remove(context: &Context, args: &RemoveArgs) -> Result<(), Failure> {
     }
     context.say(&format!("{} no longer depends on {}.", args.source, args.target))?;
     if !changed.became_ready.is_empty() {
-        context.say(&format!("{} {}", paint(GREEN, "Now ready:"), changed.became_ready.join(", ")))?;
+        context.say(&format!("{} {}", paint(GREEN, "Now ready:"), super::named(&changed.became_ready)))?;
     }
     Ok(())
 }

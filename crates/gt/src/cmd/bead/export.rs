@@ -1,11 +1,12 @@
 //! `gt bead export`.
 
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gt_core::jsonl;
-use gt_engine::without_temporary_name;
+use gt_engine::{unwritten, whole_file, without_temporary_name};
 use gt_store::{Store, StoreError};
 use serde_json::json;
 
@@ -27,39 +28,71 @@ pub(crate) struct ExportArgs {
 
 pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<(), Failure> {
     let mut store = context.store()?;
-    let Some(path) = &args.output else {
-        return match write_all(&mut store, io::stdout().lock()) {
-            Ok(_) => Ok(()),
+    match &args.output {
+        Some(path) => to_file(context, &mut store, path),
+        None => match write_all(&mut store, io::stdout().lock()) {
             Err(Stopped::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(Stopped::Io(error)) => Err(Failure::new(Kind::Refused, format!("cannot write the export: {error}"))),
-            Err(Stopped::Store(error)) => Err(error.into()),
-        };
-    };
-    let failed = |error: io::Error| {
-        let error = without_temporary_name(error);
-        Failure::new(Kind::Refused, format!("cannot write {}: {error}", path.display()))
-    };
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-    if !dir.is_dir() {
-        let message = format!("cannot write {}: there is no directory {}", path.display(), dir.display());
-        return Err(Failure::new(Kind::NotFound, message));
+            written => written.map(|_| ()).map_err(|stopped| stopped.at("the export")),
+        },
     }
-    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(failed)?;
-    let n_beads = write_all(&mut store, &mut file).map_err(|stopped| match stopped {
-        Stopped::Io(error) => failed(error),
-        Stopped::Store(error) => error.into(),
-    })?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
+}
+
+fn to_file(context: &Context, store: &mut Store, path: &Path) -> Result<(), Failure> {
+    let shown = path.display().to_string();
+    let n_beads = write_to(store, path, context.is_dry_run()).map_err(|stopped| stopped.at(&shown))?;
     if context.wants_json() {
-        return context.json(&json!({ "file": path.display().to_string(), "beads": n_beads }));
+        return context.json(&json!({ "file": shown, "beads": n_beads, "dry_run": context.is_dry_run() }));
     }
-    context.say(&format!("Wrote {n_beads} beads to {}.", path.display()))
+    let verb = if context.is_dry_run() { "Would write" } else { "Wrote" };
+    context.say(&format!("{verb} {n_beads} {} to {shown}.", if n_beads == 1 { "bead" } else { "beads" }))
+}
+
+/// The file to replace as a whole; `None` for what is no file, such as a pipe, which is written into.
+fn file_at(path: &Path) -> Result<Option<PathBuf>, Stopped> {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Ok(None);
+    }
+    let target = whole_file::follow(path)?;
+    let dir = whole_file::directory(&target);
+    if dir.is_dir() { Ok(Some(target)) } else { Err(Stopped::NoDirectory(dir.to_owned())) }
+}
+
+fn write_to(store: &mut Store, path: &Path, is_dry_run: bool) -> Result<usize, Stopped> {
+    match file_at(path)? {
+        _ if is_dry_run => write_all(store, io::sink()),
+        Some(target) => whole_file::replace(&target, |file| write_all(store, file)),
+        None => write_all(store, OpenOptions::new().write(true).open(path)?),
+    }
 }
 
 enum Stopped {
+    NoDirectory(PathBuf),
     Io(io::Error),
     Store(StoreError),
+}
+
+impl Stopped {
+    /// The failure to write what is called `name`.
+    fn at(self, name: &str) -> Failure {
+        match self {
+            Stopped::Store(error) => error.into(),
+            Stopped::NoDirectory(dir) => {
+                let message = format!("cannot write {name}: there is no directory {}", dir.display());
+                Failure::new(Kind::NotFound, message).hint(format!("make it with `mkdir -p {}`", dir.display()))
+            }
+            Stopped::Io(error) => {
+                let hint = unwritten(&error);
+                let message = format!("cannot write {name}: {}", without_temporary_name(error));
+                Failure::new(Kind::Refused, message).hint(hint)
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Stopped {
+        Stopped::Io(error)
+    }
 }
 
 impl From<StoreError> for Stopped {
@@ -75,6 +108,6 @@ fn write_all(store: &mut Store, out: impl Write) -> Result<usize, Stopped> {
         n_beads += 1;
         writeln!(out, "{}", jsonl::to_line(bead)).map_err(Stopped::Io)
     })?;
-    out.flush().map_err(Stopped::Io)?;
+    out.flush()?;
     Ok(n_beads)
 }

@@ -1,6 +1,6 @@
 //! `gt bead import`. // SPEC B2
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -66,10 +66,16 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         std::fs::read(path)
     };
-    outcome.map_err(|error| {
-        let kind = if error.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::Refused };
-        Failure::new(kind, format!("cannot read {}: {error}", path.display()))
-    })
+    outcome.map_err(|error| unread(path, &error))
+}
+
+fn unread(path: &Path, error: &std::io::Error) -> Failure {
+    let (kind, hint) = match error.kind() {
+        ErrorKind::NotFound => (Kind::NotFound, "give a file that is there, or `-` for standard input"),
+        ErrorKind::IsADirectory => (Kind::Refused, "give a file in it, such as .beads/issues.jsonl"),
+        _ => (Kind::Refused, "see that you may read it"),
+    };
+    Failure::new(kind, format!("cannot read {}: {error}", path.display())).hint(hint)
 }
 
 fn bar(context: &Context, length: usize, doing: &'static str) -> ProgressBar {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Words, report_change};
+use super::{Words, once, report_change};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -16,6 +16,7 @@ pub(crate) struct ReopenArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ReopenArgs) -> Result<(), Failure> {
-    let changed = context.store()?.reopen_beads(&args.ids, &context.stamp())?;
-    report_change(context, &args.ids, &changed, &Words { done: "reopened", already: "open" })
+    let ids = once(&args.ids);
+    let changed = context.store()?.reopen_beads(&ids, &context.stamp())?;
+    report_change(context, &ids, &changed, &Words { done: "reopened", already: "open" })
 }

@@ -95,7 +95,7 @@ pub(crate) fn run(context: &Context, args: UpdateArgs) -> Result<(), Failure> {
     })?;
     let others: Vec<String> = changed.became_ready.into_iter().filter(|ready| *ready != id).collect();
     if !others.is_empty() {
-        context.say(&format!("{} {}", paint(GREEN, "Now ready:"), others.join(", ")))?;
+        context.say(&format!("{} {}", paint(GREEN, "Now ready:"), super::named(&others)))?;
     }
     Ok(())
 }
