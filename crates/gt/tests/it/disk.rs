@@ -31,7 +31,7 @@ fn on_a_small_disk(town: &Town, script: &str) -> Option<String> {
     let output = command.args(*flags).args(["sh", "-uc", &format!("{SETUP}{script}")]).env("GT", GT).output();
     let output = output.expect("unshare was there a moment ago");
     if output.status.code() == Some(99) {
-        eprintln!("skipped: no tmpfs can be mounted here");
+        eprintln!("skipped: no disk of our own can be mounted here");
         return None;
     }
     let said = String::from_utf8(output.stdout).expect("the answer is UTF-8");
@@ -131,7 +131,7 @@ fn a_disk_that_cannot_be_written_is_named_and_nothing_is_lost() {
     let town = Town::unmade();
     let script = r#"
     before=$(gt bead export)
-    mount -o remount,ro "$HOME/disk"
+    mount -o remount,bind,ro "$HOME/disk" || exit 99
     show create "cannot be written"
     show ready
     show ready --json
@@ -139,7 +139,7 @@ fn a_disk_that_cannot_be_written_is_named_and_nothing_is_lost() {
     show config set runtime process
     show init "$HOME/disk/new"
     show doctor | grep -A1 -e store -e exit
-    mount -o remount,rw "$HOME/disk"
+    mount -o remount,bind,rw "$HOME/disk"
     [ "$(gt bead export)" = "$before" ] || echo "something was changed"
     gt doctor > /dev/null; echo "doctor: $?"
     "#;

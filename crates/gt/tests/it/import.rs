@@ -58,7 +58,7 @@ fn a_damaged_file_is_taken_as_far_as_it_goes_and_reported() {
     [exit 1]
     $ gt bead import issues.jsonl --dry-run
     Would import issues.jsonl: 6 new, 0 changed, 0 as they were.
-      lines skipped, because they cannot be read: 10 (line 4: not valid JSON: EOF while parsing a string at column 28; line 5: not valid UTF-8; line 6: not valid UTF-8; line 7: a JSON list, where an object is needed; line 8: a JSON text, where an object is needed; …)
+      lines skipped, because they cannot be read: 10 (line 4: not valid JSON: EOF while parsing a string at column 28; line 5: not valid UTF-8; line 6: not valid UTF-8; line 7: a JSON list, where an object is needed; also 8, 9, 10, 11, 12, 13)
       earlier lines of an id that comes again: 1
       records without an id, which are no beads: 1
       dependencies left out, because they close a cycle: 1 (gt-g7 → gt-g7)
@@ -70,7 +70,7 @@ fn a_damaged_file_is_taken_as_far_as_it_goes_and_reported() {
     ! Dry run: nothing was changed.
     $ gt bead import issues.jsonl
     Imported issues.jsonl: 6 new, 0 changed, 0 as they were.
-      lines skipped, because they cannot be read: 10 (line 4: not valid JSON: EOF while parsing a string at column 28; line 5: not valid UTF-8; line 6: not valid UTF-8; line 7: a JSON list, where an object is needed; line 8: a JSON text, where an object is needed; …)
+      lines skipped, because they cannot be read: 10 (line 4: not valid JSON: EOF while parsing a string at column 28; line 5: not valid UTF-8; line 6: not valid UTF-8; line 7: a JSON list, where an object is needed; also 8, 9, 10, 11, 12, 13)
       earlier lines of an id that comes again: 1
       records without an id, which are no beads: 1
       dependencies left out, because they close a cycle: 1 (gt-g7 → gt-g7)
@@ -81,7 +81,7 @@ fn a_damaged_file_is_taken_as_far_as_it_goes_and_reported() {
       deleted beads (tombstones): 1
     $ gt bead import issues.jsonl
     Imported issues.jsonl: 0 new, 0 changed, 6 as they were.
-      lines skipped, because they cannot be read: 10 (line 4: not valid JSON: EOF while parsing a string at column 28; line 5: not valid UTF-8; line 6: not valid UTF-8; line 7: a JSON list, where an object is needed; line 8: a JSON text, where an object is needed; …)
+      lines skipped, because they cannot be read: 10 (line 4: not valid JSON: EOF while parsing a string at column 28; line 5: not valid UTF-8; line 6: not valid UTF-8; line 7: a JSON list, where an object is needed; also 8, 9, 10, 11, 12, 13)
       earlier lines of an id that comes again: 1
       records without an id, which are no beads: 1
       dependencies left out, because they close a cycle: 1 (gt-g7 → gt-g7)

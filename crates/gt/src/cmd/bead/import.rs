@@ -14,6 +14,8 @@ use crate::failure::{Failure, Kind};
 
 /// How many of a list are named in the report; --json names all.
 const NAMED_MAX: usize = 5;
+/// How many lines are named by number alone.
+const NUMBERS_MAX: usize = 100;
 
 /// Take in beads from a JSONL file
 ///
@@ -119,8 +121,7 @@ fn report_text(context: &Context, args: &ImportArgs, file: &FileReport, town: &I
             text.extend([format!("\n  {what}: {count}{named}")]);
         }
     };
-    let skipped = file.skipped.iter().map(|line| format!("line {}: {}", line.line, line.reason)).collect();
-    met("lines skipped, because they cannot be read", file.skipped.len(), skipped);
+    met("lines skipped, because they cannot be read", file.skipped.len(), skipped(file));
     met("beads kept, because they were changed here later", town.kept_newer.len(), town.kept_newer.clone());
     met("earlier lines of an id that comes again", town.duplicates, Vec::new());
     met("records without an id, which are no beads", file.n_no_bead, Vec::new());
@@ -133,4 +134,18 @@ fn report_text(context: &Context, args: &ImportArgs, file: &FileReport, town: &I
     met("dependencies of unknown type, which never block", file.unknown_edge_types.values().sum(), unknown);
     met("deleted beads (tombstones)", file.n_tombstones, Vec::new());
     text
+}
+
+/// The first lines with their reasons, then the numbers of the others.
+fn skipped(file: &FileReport) -> Vec<String> {
+    let (first, others) = file.skipped.split_at(file.skipped.len().min(NAMED_MAX - 1));
+    let mut named: Vec<String> = first.iter().map(|line| format!("line {}: {}", line.line, line.reason)).collect();
+    let numbers: Vec<String> = others.iter().take(NUMBERS_MAX).map(|line| line.line.to_string()).collect();
+    let more = others.len().saturating_sub(NUMBERS_MAX);
+    match (numbers.as_slice(), more) {
+        ([], _) => {}
+        (numbers, 0) => named.push(format!("also {}", numbers.join(", "))),
+        (numbers, more) => named.push(format!("also {} and {more} more, which `--json` names", numbers.join(", "))),
+    }
+    named
 }
