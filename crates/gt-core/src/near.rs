@@ -5,12 +5,17 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<
     let reach = (word.chars().count() / 3).clamp(1, 3);
     let mut found: Vec<(usize, &str)> = known
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .map(|candidate| (distance(word, candidate), candidate))
         .filter(|(distance, _)| *distance <= reach)
         .collect();
     found.sort_unstable();
     found.dedup();
     found.into_iter().take(3).map(|(_, candidate)| candidate.to_owned()).collect()
+}
+
+/// How many slips of the finger lie between two words.
+pub fn distance(from: &str, to: &str) -> usize {
+    strsim::damerau_levenshtein(from, to)
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ pub const TYPES: [&str; 12] = [
 ];
 
 /// Types that keep the books and are never work by themselves. // SPEC B4
-pub const BOOKKEEPING: [&str; 9] =
+const BOOKKEEPING: [&str; 9] =
     ["convoy", "event", "merge-request", "gate", "molecule", "message", "agent", "role", "rig"];
 
 /// Types that dispatch takes; a bead without a type is one of them. // SPEC B4

@@ -6,7 +6,7 @@ use gt_core::explain::{self, BlockedBy, Blocker, Case, Explanation};
 use gt_core::near;
 use gt_core::readiness::{Node, Standing};
 use gt_core::rig::{self, Home, Rig};
-use gt_core::status::{self, Status};
+use gt_core::status::Status;
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
@@ -26,22 +26,11 @@ pub struct View {
     pub bead: Bead,
     /// The rig its work would be done in.
     pub rig: Option<String>,
-    /// As stored; a deferral may have run out since.
-    pub standing: Standing,
-    pub wake_at: Option<Timestamp>,
+    /// What readiness knows of it; how it stands depends on the time.
+    pub node: Node,
     /// What holds it back now: blockers, and parents that are blocked.
     pub blocked_by: Vec<String>,
     pub n_dependents: i64,
-}
-
-impl View {
-    /// How it stands at this time.
-    pub fn standing_at(&self, now: Timestamp) -> Standing {
-        match self.standing {
-            Standing::Deferred if self.wake_at.is_none_or(|at| at <= now) => Standing::Ready,
-            standing => standing,
-        }
-    }
 }
 
 /// A list that may have been cut.
@@ -87,9 +76,8 @@ pub struct ReadyFilter {
 pub struct TreeNode {
     pub id: String,
     pub title: String,
-    pub status: String,
     pub issue_type: String,
-    pub blocked: bool,
+    pub node: Node,
     /// How it hangs on the one above: `child`, or the type of the dependency.
     pub relation: Option<String>,
     /// It stands higher up already; what is below it is shown there.
@@ -237,7 +225,7 @@ fn view(tx: &Connection, key: Key, rigs: &[Rig]) -> Result<View> {
     blocked_by.dedup();
     let n_dependents =
         tx.prepare_cached("SELECT count(*) FROM edge WHERE target = ?1")?.query_row([&bead.id], |row| row.get(0))?;
-    Ok(View { rig, standing: node.standing(), wake_at: node.wake_at, blocked_by, n_dependents, bead })
+    Ok(View { bead, rig, node, blocked_by, n_dependents })
 }
 
 /// Everything that holds a bead back, in the order of its edges. // one row per target
@@ -398,11 +386,15 @@ pub(crate) fn ready_keys(tx: &Connection, filter: &ReadyFilter, limit: usize, no
         due.add("wake_at <= ?N", micros(now));
         parts.push(due);
     }
-    if filter.include_ephemeral {
-        parts.push(with(&conditions, &wisps_that_are_work(filter.include_deferred, now)));
-    }
     let is_home = home_is(filter.rig.as_deref(), &rigs);
     let mut found = Vec::new();
+    if filter.include_ephemeral {
+        // How many of them are work is known only afterwards, so none is left out here.
+        let wisps = with(&conditions, "standing = 'held' AND wisp = 1");
+        let mut held = Vec::new();
+        ordered(tx, &wisps.sql, &wisps.arguments, usize::MAX, &is_home, &mut held)?;
+        found.extend(wisps_that_are_work(tx, held, filter.include_deferred, now)?);
+    }
     for part in parts {
         ordered(tx, &part.sql, &part.arguments, limit, &is_home, &mut found)?;
     }
@@ -415,14 +407,19 @@ fn with(conditions: &Conditions, sql: &str) -> Conditions {
     conditions
 }
 
-/// Short-lived records stand as held; asked for, they pass the rest of the predicate as if they were work.
-fn wisps_that_are_work(include_deferred: bool, now: Timestamp) -> String {
-    let types = status::BOOKKEEPING.map(|word| format!("'{word}'")).join(", ");
-    let due = if include_deferred { String::new() } else { format!(" AND coalesce(wake_at, 0) <= {}", micros(now)) };
-    format!(
-        "standing = 'held' AND wisp = 1 AND status = 'open' AND pinned = 0
-         AND coalesce(issue_type, 'task') NOT IN ({types}){due}"
-    )
+/// Short-lived records stand as held; asked for, they go through the same predicate as if they were work.
+fn wisps_that_are_work(tx: &Connection, held: Vec<Item>, include_deferred: bool, now: Timestamp) -> Result<Vec<Item>> {
+    let mut work = Vec::new();
+    for item in held {
+        let mut node = node(tx, item.key)?;
+        node.facts.ephemeral = false;
+        match node.standing_at(now) {
+            Standing::Ready => work.push(item),
+            Standing::Deferred if include_deferred => work.push(item),
+            _ => {}
+        }
+    }
+    Ok(work)
 }
 
 fn first(mut found: Vec<Item>, limit: usize) -> Vec<Key> {
@@ -480,11 +477,10 @@ fn tree_node(
     depth: usize,
     seen: &mut FxHashSet<Key>,
 ) -> Result<TreeNode> {
-    let (id, title, status, issue_type): (String, String, String, Option<String>) = tx
-        .prepare_cached("SELECT id, title, status, issue_type FROM bead WHERE key = ?1")?
-        .query_row([key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let (id, title, issue_type): (String, String, Option<String>) = tx
+        .prepare_cached("SELECT id, title, issue_type FROM bead WHERE key = ?1")?
+        .query_row([key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let repeated = seen.contains(&key);
-    let blocked = node(tx, key)?.is_blocked();
     let next = if repeated { Vec::new() } else { below_of(tx, key, &id)? };
     let cut = depth == 0 && !next.is_empty();
     let mut below = Vec::new();
@@ -495,7 +491,7 @@ fn tree_node(
         }
     }
     let issue_type = issue_type.unwrap_or_else(|| "task".to_owned());
-    Ok(TreeNode { id, title, status, issue_type, blocked, relation, repeated, cut, below })
+    Ok(TreeNode { id, title, issue_type, node: node(tx, key)?, relation, repeated, cut, below })
 }
 
 /// What stands below a bead in its tree: first what it waits for, then its children.

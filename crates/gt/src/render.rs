@@ -48,7 +48,7 @@ pub(crate) fn lines(views: &[View], now: Timestamp) -> String {
 
 fn line(view: &View, id_width: usize, type_width: usize, now: Timestamp) -> String {
     let bead = &view.bead;
-    let (sign, style) = mark(&bead.status, view.standing_at(now));
+    let (sign, style) = mark(&bead.status, view.node.standing_at(now));
     let mut line = format!(
         "{} {:id_width$}  P{}  {:type_width$}  {}",
         paint(style, sign),
@@ -64,10 +64,10 @@ fn line(view: &View, id_width: usize, type_width: usize, now: Timestamp) -> Stri
 /// What is worth knowing beside the title: the blockers, the holder, the date.
 fn aside(view: &View, now: Timestamp) -> String {
     let holder = view.bead.assignee.as_deref().map(|who| format!("  @{}", one_line(who))).unwrap_or_default();
-    match view.standing_at(now) {
+    match view.node.standing_at(now) {
         Standing::Blocked => format!("{holder}  ← {}", few(&view.blocked_by)),
         Standing::Deferred => {
-            let until = view.wake_at.map(gt_core::time::format).unwrap_or_default();
+            let until = view.node.wake_at.map(gt_core::time::format).unwrap_or_default();
             format!("{holder}  until {until}")
         }
         Standing::Held => format!("{holder}  {}", one_line(view.bead.status.as_str())),
@@ -87,7 +87,7 @@ fn few(ids: &[String]) -> String {
 /// The whole bead.
 pub(crate) fn card(view: &View, now: Timestamp) -> String {
     let bead = &view.bead;
-    let standing = view.standing_at(now);
+    let standing = view.node.standing_at(now);
     let (sign, style) = mark(&bead.status, standing);
     let mut card =
         format!("{} {} · {}\n", paint(style, sign), paint(BOLD, &bead.id), paint(BOLD, &one_line(&bead.title)));
@@ -176,30 +176,23 @@ pub(crate) fn rows(listing: &Listing) -> Vec<Box<RawValue>> {
 }
 
 /// A tree with its branches drawn.
-pub(crate) fn tree(root: &TreeNode) -> String {
-    let mut lines = vec![tree_line(root)];
-    branches(root, "", &mut lines);
+pub(crate) fn tree(root: &TreeNode, now: Timestamp) -> String {
+    let mut lines = vec![tree_line(root, now)];
+    branches(root, "", now, &mut lines);
     lines.join("\n")
 }
 
-fn branches(node: &TreeNode, indent: &str, lines: &mut Vec<String>) {
+fn branches(node: &TreeNode, indent: &str, now: Timestamp, lines: &mut Vec<String>) {
     for (at, below) in node.below.iter().enumerate() {
         let is_last = at + 1 == node.below.len();
         let (branch, deeper) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        lines.push(format!("{}{}", paint(DIM, &format!("{indent}{branch}")), tree_line(below)));
-        branches(below, &format!("{indent}{deeper}"), lines);
+        lines.push(format!("{}{}", paint(DIM, &format!("{indent}{branch}")), tree_line(below, now)));
+        branches(below, &format!("{indent}{deeper}"), now, lines);
     }
 }
 
-fn tree_line(node: &TreeNode) -> String {
-    let status = Status::parse(&node.status);
-    let standing = match () {
-        () if status.is_terminal() => Standing::Done,
-        () if node.blocked => Standing::Blocked,
-        () if status == Status::Open => Standing::Ready,
-        () => Standing::Held,
-    };
-    let (sign, style) = mark(&status, standing);
+fn tree_line(node: &TreeNode, now: Timestamp) -> String {
+    let (sign, style) = mark(&node.node.facts.status, node.node.standing_at(now));
     let relation = match node.relation.as_deref() {
         None | Some("child") => String::new(),
         Some(kind) => format!("{} ", paint(DIM, &format!("[{kind}]"))),
@@ -217,8 +210,8 @@ pub(crate) fn tree_json(node: &TreeNode) -> Value {
         "id": node.id,
         "title": node.title,
         "type": node.issue_type,
-        "status": node.status,
-        "blocked": node.blocked,
+        "status": node.node.facts.status.as_str(),
+        "blocked": node.node.is_blocked(),
         "relation": node.relation,
         "repeated": node.repeated,
         "cut": node.cut,

@@ -215,24 +215,8 @@ fn rank(key: &Key, path: &[String], typed: &str, candidate: &str) -> Option<usiz
     let leaf = key.path.rsplit('.').next().filter(|leaf| *leaf != WILDCARD);
     let same_leaf = leaf.is_some() && leaf == path.last().map(String::as_str);
     let by_leaf = same_leaf.then_some(3);
-    let distance = edit_distance(typed, candidate);
+    let distance = gt_core::near::distance(typed, candidate);
     let allowed = (typed.chars().count() / 4).clamp(1, 4);
     let by_spelling = (distance <= allowed).then_some(distance);
     by_spelling.into_iter().chain(by_leaf).min()
-}
-
-/// Counts the insertions, deletions and replacements between two texts.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let to = to.chars().collect::<Vec<_>>();
-    let mut row = (0..=to.len()).collect::<Vec<_>>();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }

@@ -41,6 +41,9 @@ impl Report {
             self.row("import", one.size, one.import);
         }
         for one in measured {
+            self.row("import, beside tables without indexes", one.size, one.import_plain);
+        }
+        for one in measured {
             self.row("ready, first 100", one.size, one.ready);
         }
         for one in measured {

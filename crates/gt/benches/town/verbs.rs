@@ -7,7 +7,7 @@ use gt_engine::{Town, intake};
 use gt_store::{ImportOptions, ReadyFilter, Stamp, Store};
 use jiff::Timestamp;
 
-use crate::raw::Raw;
+use crate::raw::{Raw, import_plain};
 use crate::synthetic;
 
 const ROUNDS: usize = 400;
@@ -32,6 +32,8 @@ pub(crate) struct Measured {
     pub(crate) size: usize,
     pub(crate) town: PathBuf,
     pub(crate) import: Pair,
+    /// The same import beside tables without any secondary index.
+    pub(crate) import_plain: Pair,
     pub(crate) ready: Pair,
     /// A bead out of a few dozen that are looked at again and again.
     pub(crate) show: Pair,
@@ -52,14 +54,14 @@ pub(crate) fn measure(dir: &Path, size: usize) -> Measured {
     let (town, _) = Town::init(dir, &stamp()).expect("a town");
     let mut store = town.open_store().expect("its store");
     let mut raw = Raw::create(&dir.join("raw.db"));
-    let import = import(&mut store, &mut raw, size);
+    let (import, import_plain) = import(&mut store, &mut raw, dir, size);
     // A fresh connection, as every command has one.
     drop(store);
     let mut store = town.open_store().expect("its store");
     let ready = ready(&mut store, &raw);
     let (show, first_look) = (show(&mut store, &raw, size), first_look(&mut store, &raw, size));
     let close = FAN_OUTS.into_iter().map(|n| (n, close(&mut store, dir, n))).collect();
-    Measured { size, town: dir.to_owned(), import, ready, show, first_look, close }
+    Measured { size, town: dir.to_owned(), import, import_plain, ready, show, first_look, close }
 }
 
 fn stamp() -> Stamp {
@@ -67,14 +69,15 @@ fn stamp() -> Stamp {
 }
 
 /// From the file's bytes to the commit. Raw SQLite gets the rows already parsed.
-fn import(store: &mut Store, raw: &mut Raw, size: usize) -> Pair {
+fn import(store: &mut Store, raw: &mut Raw, dir: &Path, size: usize) -> (Pair, Pair) {
     let text = synthetic::jsonl(size);
     let start = Instant::now();
     let file = intake::read(text.as_bytes(), |_| {});
     intake::import(store, file, &ImportOptions::default(), &stamp(), |_| {}).expect("the import");
     let ours = start.elapsed();
     let file = intake::read(text.as_bytes(), |_| {});
-    Pair { ours, raw: raw.import(&file.beads) }
+    let plain = import_plain(&dir.join("plain.db"), &file.beads);
+    (Pair { ours, raw: raw.import(&file.beads) }, Pair { ours, raw: plain })
 }
 
 fn ready(store: &mut Store, raw: &Raw) -> Pair {

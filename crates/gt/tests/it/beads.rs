@@ -516,3 +516,34 @@ fn a_crowd_that_became_ready_is_named_in_part() {
     assert_eq!(said.matches("gt-w").count(), 20, "{said}");
     assert!(said.ends_with(" and 3 more\n"), "{said}");
 }
+
+#[test]
+fn a_tree_marks_each_bead_as_the_lists_do() {
+    let child = |id: &str, more: &str| {
+        format!(
+            r#"{{"id":"{id}","title":"{id}"{more},"dependencies":[{{"depends_on_id":"gt-e1","type":"parent-child"}}]}}"#
+        )
+    };
+    let town = Town::holding(&[
+        r#"{"id":"gt-e1","title":"gt-e1","issue_type":"epic"}"#,
+        &child("gt-a1", ""),
+        &child("gt-d2", r#","defer_until":"2999-01-01T00:00:00Z""#),
+        &child("gt-m3", r#","issue_type":"message""#),
+        &child("gt-c4", r#","status":"closed""#),
+    ]);
+    let answers = [town.gt(["bead", "dep", "tree", "gt-e1"]), town.gt(["bead", "list", "--all"])];
+    snapshot!(session(answers), @r"
+    $ gt bead dep tree gt-e1
+    ○ gt-e1  gt-e1
+    ├─ ○ gt-a1  gt-a1
+    ├─ ◌ gt-d2  gt-d2
+    ├─ · gt-m3  gt-m3
+    └─ ✓ gt-c4  gt-c4
+    $ gt bead list --all
+    ○ gt-e1  P2  epic     gt-e1
+    ○ gt-a1  P2  task     gt-a1
+    ◌ gt-d2  P2  task     gt-d2  until [TIME]
+    · gt-m3  P2  message  gt-m3  open
+    ✓ gt-c4  P2  task     gt-c4
+    ");
+}

@@ -107,7 +107,7 @@ fn every_bead_is_handed_out_in_the_order_of_ids() {
 /// The tree as text: two spaces a level, `*` for blocked, `…` for repeated.
 fn draw(node: &TreeNode, level: usize, lines: &mut Vec<String>) {
     let relation = node.relation.as_deref().map(|word| format!(" ({word})")).unwrap_or_default();
-    let marks = format!("{}{}", if node.blocked { "*" } else { "" }, if node.repeated { "…" } else { "" });
+    let marks = format!("{}{}", if node.node.is_blocked() { "*" } else { "" }, if node.repeated { "…" } else { "" });
     lines.push(format!("{}{}{marks}{relation}", "  ".repeat(level), node.id));
     node.below.iter().for_each(|below| draw(below, level + 1, lines));
 }

@@ -150,5 +150,5 @@ fn tree(context: &Context, args: &TreeArgs) -> Result<(), Failure> {
     if context.wants_json() {
         return context.json(&render::tree_json(&tree));
     }
-    context.say(&render::tree(&tree))
+    context.say(&render::tree(&tree, context.now()))
 }
