@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 /// Field name → raw JSON text, sorted by name.
 #[derive(Debug, Clone, Default)]
-pub struct Fields(Vec<(Box<str>, Box<RawValue>)>);
+pub struct Fields(Vec<(Cow<'static, str>, Box<RawValue>)>);
 
 impl Fields {
     pub fn parse(json: &str) -> Result<Fields, serde_json::Error> {
@@ -37,7 +37,7 @@ impl Fields {
     pub fn put_raw(&mut self, name: &str, raw: Box<RawValue>) {
         match self.find(name) {
             Ok(at) => self.0[at].1 = raw,
-            Err(at) => self.0.insert(at, (name.into(), raw)),
+            Err(at) => self.0.insert(at, (owned_name(name), raw)),
         }
     }
 
@@ -58,6 +58,19 @@ impl Fields {
 
     fn find(&self, name: &str) -> Result<usize, usize> {
         self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name))
+    }
+}
+
+/// Names that every file is full of need no memory of their own.
+fn owned_name(name: &str) -> Cow<'static, str> {
+    match name {
+        "created_at" => Cow::Borrowed("created_at"),
+        "created_by" => Cow::Borrowed("created_by"),
+        "description" => Cow::Borrowed("description"),
+        "close_reason" => Cow::Borrowed("close_reason"),
+        "updated_at" => Cow::Borrowed("updated_at"),
+        "closed_at" => Cow::Borrowed("closed_at"),
+        other => Cow::Owned(other.to_owned()),
     }
 }
 

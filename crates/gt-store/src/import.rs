@@ -134,14 +134,10 @@ impl Intake {
     /// Leaves out edges that would close a cycle, in the order of the file; counts those that lead nowhere.
     fn judge_edges(&mut self, tx: &Connection, report: &mut ImportReport) -> Result<()> {
         for Incoming { bead, .. } in &mut self.incoming {
-            let id = bead.id.clone();
-            bead.edges.retain(|edge| {
-                let is_self = edge.target == id;
-                if is_self {
-                    report.dropped_edges.push((id.clone(), id.clone()));
-                }
-                !is_self
-            });
+            let Bead { id, edges, .. } = bead.as_mut();
+            let n_before = edges.len();
+            edges.retain(|edge| edge.target != *id);
+            report.dropped_edges.extend((edges.len()..n_before).map(|_| (id.clone(), id.clone())));
         }
         let graph = WaitGraph::of(tx, self)?;
         report.dangling = graph.n_dangling;
@@ -245,15 +241,17 @@ fn last_of_each(beads: Vec<ImportBead>) -> Vec<ImportBead> {
 
 /// Takes out what a bead says twice: of edges with the same ends and type the last counts.
 fn tidy(bead: &mut Bead) {
-    if bead.labels.len() > 1 {
+    keep_first(&mut bead.labels, Clone::clone);
+    bead.edges.reverse();
+    keep_first(&mut bead.edges, |edge| (edge.target.clone(), edge.kind.clone()));
+    bead.edges.reverse();
+}
+
+/// Keeps the first of those that are the same; most lists are too short to be worth a look.
+fn keep_first<T, K: Eq + std::hash::Hash>(list: &mut Vec<T>, what: impl Fn(&T) -> K) {
+    if list.len() > 1 {
         let mut seen = FxHashSet::default();
-        bead.labels.retain(|label| seen.insert(label.clone()));
-    }
-    if bead.edges.len() > 1 {
-        let mut seen = FxHashSet::default();
-        bead.edges.reverse();
-        bead.edges.retain(|edge| seen.insert((edge.target.clone(), edge.kind.clone())));
-        bead.edges.reverse();
+        list.retain(|item| seen.insert(what(item)));
     }
 }
 

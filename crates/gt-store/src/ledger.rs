@@ -5,6 +5,7 @@
 //! The judge is `check`, which works everything out anew. (docs/decisions/0002)
 
 use std::collections::hash_map;
+use std::rc::Rc;
 
 use gt_core::bead::Bead;
 use gt_core::edge::{Edge, EdgeType, Gate, gate_of};
@@ -26,7 +27,7 @@ pub(crate) struct Ledger<'tx> {
     now: Timestamp,
     entries: FxHashMap<Key, Entry>,
     /// Beads whose rows are not written yet.
-    adopted: FxHashMap<String, Key>,
+    adopted: FxHashMap<Rc<str>, Key>,
     /// Changes whose consequences have not been followed yet.
     work: Vec<Change>,
     select_node: Option<CachedStatement<'tx>>,
@@ -34,7 +35,7 @@ pub(crate) struct Ledger<'tx> {
 }
 
 struct Entry {
-    id: String,
+    id: Rc<str>,
     node: Node,
     /// As stored; `None` for a bead whose row is not written yet.
     stored: Option<Standing>,
@@ -83,7 +84,7 @@ impl<'tx> Ledger<'tx> {
                 let (id, node) =
                     held(&mut self.select_node, self.tx, SELECT_NODE)?.query_row([key], rows::node_from_row)?;
                 let stored = Some(node.standing());
-                Ok(place.insert(Entry { id, node, stored, dirty: false }))
+                Ok(place.insert(Entry { id: id.into(), node, stored, dirty: false }))
             }
         }
     }
@@ -91,8 +92,9 @@ impl<'tx> Ledger<'tx> {
     /// Takes in a bead whose row the caller will insert after all edges are known.
     pub(crate) fn adopt(&mut self, key: Key, id: &str, facts: Facts) {
         let node = Node::alone(facts, self.now);
-        self.adopted.insert(id.to_owned(), key);
-        self.entries.insert(key, Entry { id: id.to_owned(), node, stored: None, dirty: false });
+        let id: Rc<str> = id.into();
+        self.adopted.insert(Rc::clone(&id), key);
+        self.entries.insert(key, Entry { id, node, stored: None, dirty: false });
     }
 
     /// Says that the rows of all adopted beads have been written, as their nodes were then.
@@ -186,7 +188,7 @@ impl<'tx> Ledger<'tx> {
             let Some(stored) = entry.stored else { continue };
             writer.write(key, &entry.node)?;
             if entry.node.standing() == Standing::Ready && stored != Standing::Ready {
-                became_ready.push(entry.id.clone());
+                became_ready.push(entry.id.to_string());
             }
         }
         Ok(became_ready)

@@ -72,6 +72,7 @@ pub(crate) struct Inserter<'tx> {
     tx: &'tx Connection,
     bead: CachedStatement<'tx>,
     body: CachedStatement<'tx>,
+    label: CachedStatement<'tx>,
 }
 
 impl<'tx> Inserter<'tx> {
@@ -84,7 +85,8 @@ impl<'tx> Inserter<'tx> {
                ?22, ?23)",
         )?;
         let body = tx.prepare_cached("INSERT INTO bead_body (bead, body) VALUES (?1, ?2)")?;
-        Ok(Inserter { tx, bead, body })
+        let label = tx.prepare_cached(INSERT_LABEL)?;
+        Ok(Inserter { tx, bead, body, label })
     }
 
     pub(crate) fn insert(&mut self, key: Key, bead: &Bead, node: &Node) -> Result<()> {
@@ -114,9 +116,7 @@ impl<'tx> Inserter<'tx> {
             standing_column(node.standing()),
         ])?;
         self.body.execute(params![key, bead.body.to_json()])?;
-        if !bead.labels.is_empty() {
-            write_labels(self.tx, key, &bead.labels)?;
-        }
+        write_labels(&mut self.label, key, &bead.labels)?;
         if !bead.comments.is_empty() {
             write_comments(self.tx, key, &bead.comments)?;
         }
@@ -179,8 +179,9 @@ impl<'tx> CountsWriter<'tx> {
     }
 }
 
-fn write_labels(tx: &Connection, key: Key, labels: &[String]) -> Result<()> {
-    let mut insert = tx.prepare_cached("INSERT INTO label (bead, place, label) VALUES (?1, ?2, ?3)")?;
+const INSERT_LABEL: &str = "INSERT INTO label (bead, place, label) VALUES (?1, ?2, ?3)";
+
+fn write_labels(insert: &mut CachedStatement<'_>, key: Key, labels: &[String]) -> Result<()> {
     for (place, label) in (0_i64..).zip(labels) {
         insert.execute(params![key, place, label])?;
     }
@@ -197,7 +198,7 @@ pub(crate) fn write_comments(tx: &Connection, key: Key, comments: &[Fields]) -> 
 
 pub(crate) fn replace_labels(tx: &Connection, key: Key, labels: &[String]) -> Result<()> {
     tx.prepare_cached("DELETE FROM label WHERE bead = ?1")?.execute([key])?;
-    write_labels(tx, key, labels)
+    write_labels(&mut tx.prepare_cached(INSERT_LABEL)?, key, labels)
 }
 
 pub(crate) fn replace_comments(tx: &Connection, key: Key, comments: &[Fields]) -> Result<()> {
