@@ -1,0 +1,14 @@
+//! Headless agents as processes of this machine, kept by one keeper per town.
+//!
+//! The keeper ([`keep`]) is the parent of all agents and outlives whoever asked for them; [`ProcessRuntime`] speaks to
+//! it over a socket in the keeper's directory and starts it when it is not there. See `docs/decisions/0004-dispatch.md`.
+
+mod client;
+mod door;
+mod keeper;
+mod table;
+mod watcher;
+mod wire;
+
+pub use client::ProcessRuntime;
+pub use keeper::keep;

@@ -1,0 +1,303 @@
+//! The keeper: one process per town, the parent of its agents, which it starts, sees end and clears up after.
+//!
+//! One thread decides, around one `epoll`: callers, the bell that rings when a child has exited, pidfds of processes
+//! that are not children, and a timeout only while something is due. With nothing to do it is blocked; with nothing
+//! to keep it goes away. Nothing a caller sends makes it end or panic.
+//!
+//! Agents are marked in their environment: `GT_RUN` names the run, `GT_KEEPER` the directory of the keeper.
+
+mod bell;
+mod callers;
+mod endings;
+mod events;
+mod messenger;
+mod runs;
+mod spawn;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::{getpid, set_child_subreaper, setsid};
+
+use self::bell::Bell;
+use self::callers::Callers;
+use self::endings::Endings;
+use self::events::{Events, Token};
+use self::messenger::Messenger;
+use self::runs::{Found, Runs};
+use self::spawn::Spawner;
+use super::door::{Door, io_error};
+use super::wire::{Batch, Reply, Request};
+use crate::{Handle, Known, RuntimeError, Sighting, StartError, Stop};
+
+/// With nothing to keep and nobody calling, the keeper goes away after this.
+const IDLE_MAX: Duration = Duration::from_secs(10);
+
+/// How long to leave alone what just failed for lack of room: taking calls, writing an ending.
+const ROOM_PAUSE: Duration = Duration::from_secs(1);
+
+/// Keeps agents until there are none: the body of the keeper's process. Returns at once if the town has a keeper.
+///
+/// An ending that nobody watches for is told to `messenger`, a command; empty: to nobody.
+/// Says `ready` or `taken` on standard output as soon as the town's keeper can be called.
+pub fn keep(dir: &Path, messenger: &[OsString]) -> Result<(), RuntimeError> {
+    let door = Door::make(dir)?;
+    // It fails for the leader of a group, who was then started by hand, and stays where it was put.
+    setsid().ok();
+    set_child_subreaper(Some(getpid()))
+        .map_err(|error| io_error("adopt the children of agents of", dir, error.into()))?;
+    // Whoever starts or leaves has this one, so that `lock` is only ever seen taken by a keeper that takes calls.
+    let changing = door.lock_file("starting")?;
+    flock(&changing, FlockOperation::LockExclusive).map_err(|error| io_error("lock", dir, error.into()))?;
+    let lock = door.lock_file("lock")?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => return announce("taken").map_err(|error| io_error("announce", dir, error)),
+        locked => locked.map_err(|error| io_error("lock", dir, error.into()))?,
+    }
+    let mut keeper = Keeper::new(&door, changing, messenger).map_err(|error| io_error("keep agents in", dir, error))?;
+    announce("ready").map_err(|error| io_error("announce", dir, error))?;
+    let kept = keeper.run().map_err(|error| io_error("keep agents in", dir, error));
+    // Held until here: while it is, this is the town's keeper.
+    drop(lock);
+    kept
+}
+
+struct Keeper {
+    events: Events,
+    listener: UnixListener,
+    callers: Callers,
+    bell: Bell,
+    runs: Runs,
+    endings: Endings,
+    messenger: Messenger,
+    changing: File,
+    idle_since: Option<Instant>,
+    /// When to try again what there was no room for.
+    retry_at: Option<Instant>,
+}
+
+impl Keeper {
+    fn new(door: &Door, changing: File, messenger: &[OsString]) -> io::Result<Self> {
+        let events = Events::new()?;
+        let listener = door.listen()?;
+        listener.set_nonblocking(true)?;
+        events.add(&listener, Token::LISTENER)?;
+        let bell = Bell::hang()?;
+        events.add(bell.as_fd(), Token::BELL)?;
+        let endings = Endings::load(&door.dir)?;
+        flock(&changing, FlockOperation::Unlock)?;
+        let name = door.dir.canonicalize()?.to_string_lossy().into_owned();
+        let (callers, runs) = (Callers::default(), Runs::new(name));
+        let messenger = Messenger::new(messenger);
+        Ok(Self {
+            events,
+            listener,
+            callers,
+            bell,
+            runs,
+            endings,
+            messenger,
+            changing,
+            idle_since: None,
+            retry_at: None,
+        })
+    }
+
+    fn run(&mut self) -> io::Result<()> {
+        loop {
+            for (token, is_writable) in self.events.wait(self.timeout(Instant::now()))? {
+                self.handle(token, is_writable);
+            }
+            self.runs.handle_time(&mut self.events, Instant::now());
+            self.record_ended();
+            self.retry_if_due();
+            if self.is_time_to_leave(Instant::now()) && self.is_left() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn handle(&mut self, token: Token, is_writable: bool) {
+        match token {
+            Token::LISTENER => self.take_calls(),
+            Token::BELL => self.reap(),
+            caller if self.callers.contains(caller) => {
+                if is_writable {
+                    self.callers.flush(caller, &self.events);
+                }
+                self.answer_all(caller);
+            }
+            pidfd => self.runs.handle_exit(pidfd, &mut self.events),
+        }
+    }
+
+    fn take_calls(&mut self) {
+        if self.callers.take(&self.listener, &mut self.events).is_err() {
+            // Left as it is, the waiting call would wake us again and again.
+            self.events.pause(&self.listener, Token::LISTENER).ok();
+            self.retry_at = Some(Instant::now() + ROOM_PAUSE);
+        }
+    }
+
+    fn reap(&mut self) {
+        for (pid, status) in self.bell.dead_children() {
+            self.messenger.handle_dead_child(pid);
+            self.runs.spare(self.messenger.pid());
+            self.runs.handle_dead_child(pid, status, &mut self.events);
+        }
+    }
+
+    /// Answers what a caller asks now. Who went away has it done all the same; who does not listen has not.
+    fn answer_all(&mut self, caller: Token) {
+        let requests = self.callers.requests(caller);
+        let was_there = self.callers.contains(caller);
+        for request in requests {
+            let reply = self.answer(caller, request);
+            self.callers.send(caller, &reply, &self.events);
+            if was_there && !self.callers.contains(caller) {
+                break;
+            }
+        }
+    }
+
+    fn answer(&mut self, caller: Token, request: Request) -> Reply {
+        match request {
+            Request::Start(batch) => Reply::Started(self.start(&batch)),
+            Request::Survey(known) => Reply::Surveyed(self.survey(&known)),
+            Request::Stop(known, how) => {
+                self.stop(&known, how);
+                Reply::Done
+            }
+            Request::Acknowledge(runs) => {
+                for run in &runs {
+                    self.endings.forget(run);
+                }
+                Reply::Done
+            }
+            Request::Watch => {
+                self.callers.set_watching(caller);
+                Reply::Done
+            }
+        }
+    }
+
+    fn start(&mut self, batch: &Batch) -> Vec<Result<Handle, StartError>> {
+        let keeper = self.runs.keeper().to_owned();
+        let mut spawner = Spawner::new(&batch.shared_env, &keeper);
+        let mut results = Vec::with_capacity(batch.launches.len());
+        for launch in &batch.launches {
+            results.push(match self.known_handle(&launch.run) {
+                Some(handle) => Ok(handle),
+                None => spawner.spawn(launch).inspect(|handle| self.runs.insert_child(&launch.run, handle)),
+            });
+        }
+        self.bell.listen_again();
+        results
+    }
+
+    fn survey(&mut self, known: &[Known]) -> BTreeMap<String, Sighting> {
+        for known in known {
+            self.find(known);
+        }
+        self.record_ended();
+        let mut sightings = self.endings.sightings();
+        for run in known.iter().map(|known| &known.run) {
+            let living = self.runs.handle(run).map(Sighting::Running);
+            sightings.extend(living.map(|sighting| (run.clone(), sighting)));
+        }
+        sightings
+    }
+
+    fn stop(&mut self, known: &Known, how: Stop) {
+        self.find(known);
+        self.runs.stop(&known.run, how, &mut self.events, Instant::now());
+    }
+
+    /// Looks for a run that another keeper started, unless it is known already.
+    fn find(&mut self, known: &Known) {
+        if self.known_handle(&known.run).is_some() || !endings::is_file_name(&known.run) {
+            return self.runs.attend(&known.run, &mut self.events);
+        }
+        if let Found::Gone(ended) = self.runs.adopt(known, &mut self.events) {
+            self.record(&known.run, ended);
+        }
+    }
+
+    /// The process of a run that runs here, or has ended and is not acknowledged.
+    fn known_handle(&self, run: &str) -> Option<Handle> {
+        self.runs.handle(run).or_else(|| self.endings.handle(run))
+    }
+
+    fn record_ended(&mut self) {
+        for (run, ended) in self.runs.take_ended() {
+            self.record(&run, ended);
+        }
+    }
+
+    fn record(&mut self, run: &str, ended: endings::Ended) {
+        let news = Reply::Ended(run.to_owned(), ended.ending.clone());
+        if let Err(error) = self.endings.insert(run, ended) {
+            note(&format!("cannot keep the ending of {run} yet: {error}"));
+            self.retry_at = Some(Instant::now() + ROOM_PAUSE);
+        }
+        if !self.callers.tell_watchers(&news, &self.events) {
+            self.messenger.send();
+            self.runs.spare(self.messenger.pid());
+            self.bell.listen_again();
+        }
+    }
+
+    fn retry_if_due(&mut self) {
+        if self.retry_at.is_some_and(|at| at <= Instant::now()) {
+            let is_written = self.endings.write_rest().is_ok();
+            let is_listening = self.events.resume(&self.listener, Token::LISTENER).is_ok();
+            self.retry_at = (!is_written || !is_listening).then(|| Instant::now() + ROOM_PAUSE);
+        }
+    }
+
+    fn is_time_to_leave(&mut self, now: Instant) -> bool {
+        let is_idle = self.runs.is_empty() && self.callers.is_empty() && self.endings.are_written();
+        self.idle_since = if is_idle { self.idle_since.or(Some(now)) } else { None };
+        self.idle_since.is_some_and(|since| now.duration_since(since) >= IDLE_MAX)
+    }
+
+    /// Whether it can go: nobody is starting another keeper, and nobody has called at the last moment.
+    fn is_left(&mut self) -> bool {
+        if flock(&self.changing, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            self.take_calls();
+            if self.callers.is_empty() {
+                return true;
+            }
+            flock(&self.changing, FlockOperation::Unlock).ok();
+        }
+        self.idle_since = None;
+        false
+    }
+
+    fn timeout(&self, now: Instant) -> Option<Duration> {
+        let leave_at = self.idle_since.map(|since| since + IDLE_MAX);
+        let next = [self.runs.next_deadline(), self.retry_at, leave_at].into_iter().flatten().min();
+        next.map(|at| at.saturating_duration_since(now))
+    }
+}
+
+fn announce(word: &str) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    writeln!(stdout, "{word}").and_then(|()| stdout.flush()).or_else(|error| match error.kind() {
+        // Who asked for the keeper is gone; others will call.
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    })
+}
+
+/// Writes to the keeper's log; a full disk is no reason to stop.
+fn note(text: &str) {
+    writeln!(io::stderr(), "{} {text}", jiff::Timestamp::now()).ok();
+}

@@ -1,0 +1,327 @@
+//! Runs that are not over: their first process lives, or something that it left behind does.
+//!
+//! A run ends with its last process. When the first one has gone, what remains of it is asked to end, then killed;
+//! whoever appears meanwhile is found by looking again. Only what [`table`] knows to be of the run is ever signalled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rustix::process::{Signal, WaitStatus, getsid, pidfd_send_signal};
+
+use super::endings::Ended;
+use super::events::{Events, Token};
+use crate::process::table::{self, Entry, Mark};
+use crate::{Ending, Handle, Known, Stop};
+
+/// From asking a run to end to killing it.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// From asking what a run left behind to end to killing it.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(2);
+
+/// Looks at once for who appeared while the others were signalled; after that in a while.
+const LOOKS_MAX: u32 = 4;
+
+#[derive(Debug)]
+pub(super) struct Runs {
+    /// What stands in the environment of all agents as `GT_KEEPER`.
+    keeper: String,
+    by_name: BTreeMap<String, Run>,
+    /// Runs whose first process is our child, by its number.
+    by_child: BTreeMap<u32, String>,
+    by_pidfd: BTreeMap<Token, String>,
+    ended: Vec<(String, Ended)>,
+    /// A child that is no orphan.
+    messenger: Option<u32>,
+}
+
+#[derive(Debug)]
+struct Run {
+    handle: Handle,
+    /// The kernel session that its process group lies in, as far as it was seen.
+    session: Option<u32>,
+    is_child: bool,
+    /// Processes whose end we wait for, other than a first process that is our child.
+    awaited: BTreeMap<Token, OwnedFd>,
+    /// When to kill what is left.
+    kill_at: Option<Instant>,
+    /// Set once its first process has gone.
+    departure: Option<Departure>,
+}
+
+#[derive(Debug)]
+struct Departure {
+    code: Option<i32>,
+    signal: Option<i32>,
+    at: Timestamp,
+    left_behind: BTreeSet<(u32, u64)>,
+    is_killing: bool,
+}
+
+pub(super) enum Found {
+    /// It lives, or something of it does, and is kept from now on.
+    Kept,
+    /// It ended while nobody looked.
+    Gone(Ended),
+    /// It was never started.
+    Nothing,
+}
+
+impl Runs {
+    pub(super) fn new(keeper: String) -> Self {
+        let (by_name, by_child, by_pidfd) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { keeper, by_name, by_child, by_pidfd, ended: Vec::new(), messenger: None }
+    }
+
+    pub(super) fn keeper(&self) -> &str {
+        &self.keeper
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    pub(super) fn handle(&self, run: &str) -> Option<Handle> {
+        self.by_name.get(run).map(|run| run.handle.clone())
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.by_name.values().filter_map(|run| run.kill_at).min()
+    }
+
+    pub(super) fn take_ended(&mut self) -> Vec<(String, Ended)> {
+        std::mem::take(&mut self.ended)
+    }
+
+    pub(super) fn insert_child(&mut self, name: &str, handle: &Handle) {
+        let session = getsid(None).ok().map(|session| session.as_raw_nonzero().get() as u32);
+        self.by_child.insert(handle.pid, name.to_owned());
+        self.by_name.insert(name.to_owned(), Run { is_child: true, ..Run::new(handle.clone(), session) });
+    }
+
+    /// Finds a run that another keeper started.
+    pub(super) fn adopt(&mut self, known: &Known, events: &mut Events) -> Found {
+        if let Some(entry) = known.handle.as_ref().and_then(table::living) {
+            return self.insert_adopted(&known.run, &entry, events);
+        }
+        let members = table::members(Mark { keeper: &self.keeper, run: &known.run, group: None });
+        let first = members.iter().find(|entry| entry.group == entry.pid);
+        if known.handle.is_none()
+            && let Some(entry) = first
+        {
+            return self.insert_adopted(&known.run, entry, events);
+        }
+        match (known.handle.clone().or(members.first().map(Entry::handle)), members.is_empty()) {
+            (None, _) => Found::Nothing,
+            (Some(handle), true) => Found::Gone(Ended { handle, ending: Departure::unseen().ending() }),
+            (Some(handle), false) => {
+                self.by_name.insert(known.run.clone(), Run::new(handle, None));
+                self.handle_departure(&known.run, Departure::unseen(), events);
+                Found::Kept
+            }
+        }
+    }
+
+    /// Sees to it that the end of an adopted run is noticed; without room for that, the next survey tries again.
+    pub(super) fn attend(&mut self, name: &str, events: &mut Events) {
+        let Some(run) = self.by_name.get(name) else { return };
+        if run.is_child || run.departure.is_some() || !run.awaited.is_empty() {
+            return;
+        }
+        match table::open(&run.handle) {
+            Some(pidfd) => self.await_end(name, pidfd, events),
+            None if table::living(&run.handle).is_none() => self.handle_departure(name, Departure::unseen(), events),
+            None => {}
+        }
+    }
+
+    pub(super) fn handle_dead_child(&mut self, pid: u32, status: WaitStatus, events: &mut Events) {
+        // Otherwise an orphan: it was waited for, and that is all it needs.
+        if let Some(name) = self.by_child.remove(&pid) {
+            let (code, signal) = (status.exit_status(), status.terminating_signal());
+            self.handle_departure(&name, Departure { code, signal, ..Departure::unseen() }, events);
+        }
+    }
+
+    pub(super) fn handle_exit(&mut self, pidfd: Token, events: &mut Events) {
+        let Some(name) = self.by_pidfd.remove(&pidfd) else { return };
+        let Some(run) = self.by_name.get_mut(&name) else { return };
+        run.awaited.remove(&pidfd);
+        match &run.departure {
+            None => self.handle_departure(&name, Departure::unseen(), events),
+            Some(_) if run.awaited.is_empty() => self.settle(&name, events),
+            Some(_) => {}
+        }
+    }
+
+    pub(super) fn handle_time(&mut self, events: &mut Events, now: Instant) {
+        let is_due = |run: &Run| run.kill_at.is_some_and(|at| at <= now);
+        let due = self.by_name.iter().filter(|(_, run)| is_due(run));
+        let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
+        for name in due {
+            self.stop(&name, Stop::Now, events, now);
+        }
+    }
+
+    /// Stops a run, or what is left of it.
+    pub(super) fn stop(&mut self, name: &str, how: Stop, events: &mut Events, now: Instant) {
+        let Some(run) = self.by_name.get_mut(name) else { return };
+        match (&mut run.departure, how) {
+            // It has been asked already.
+            (Some(_), Stop::Gently) => {}
+            (Some(departure), Stop::Now) => {
+                departure.is_killing = true;
+                run.kill_at = Some(now + LEFTOVER_GRACE);
+                self.settle(name, events);
+            }
+            (None, Stop::Gently) => {
+                let deadline = now + STOP_GRACE;
+                run.kill_at = Some(run.kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
+                run.signal_all(Mark { keeper: &self.keeper, run: name, group: run.group() }, Signal::TERM);
+            }
+            (None, Stop::Now) => {
+                run.kill_at = Some(now + LEFTOVER_GRACE);
+                run.signal_all(Mark { keeper: &self.keeper, run: name, group: run.group() }, Signal::KILL);
+            }
+        }
+    }
+
+    fn insert_adopted(&mut self, name: &str, entry: &Entry, events: &mut Events) -> Found {
+        let session = (entry.group == entry.pid).then_some(entry.session);
+        self.by_name.insert(name.to_owned(), Run::new(entry.handle(), session));
+        self.attend(name, events);
+        Found::Kept
+    }
+
+    fn await_end(&mut self, name: &str, pidfd: OwnedFd, events: &mut Events) {
+        let token = events.new_token();
+        if let Some(run) = self.by_name.get_mut(name)
+            && events.add(&pidfd, token).is_ok()
+        {
+            run.awaited.insert(token, pidfd);
+            self.by_pidfd.insert(token, name.to_owned());
+        }
+    }
+
+    fn handle_departure(&mut self, name: &str, departure: Departure, events: &mut Events) {
+        let Some(run) = self.by_name.get_mut(name) else { return };
+        run.departure = Some(departure);
+        run.kill_at = Some(Instant::now() + LEFTOVER_GRACE);
+        self.settle(name, events);
+    }
+
+    /// Signals what is left of a run whose first process has gone; when nothing is, the run has ended.
+    fn settle(&mut self, name: &str, events: &mut Events) {
+        for _ in 0..LOOKS_MAX {
+            let left = self.left_behind(name);
+            if left.is_empty() {
+                return self.end(name);
+            }
+            let Some(run) = self.by_name.get_mut(name) else { return };
+            let pidfds = run.send_off(&left);
+            for pidfd in pidfds {
+                self.await_end(name, pidfd, events);
+            }
+            if self.by_name.get(name).is_some_and(|run| !run.awaited.is_empty()) {
+                return;
+            }
+        }
+    }
+
+    fn left_behind(&self, name: &str) -> Vec<Entry> {
+        let Some(run) = self.by_name.get(name) else { return Vec::new() };
+        if run.is_child && !self.has_orphans() {
+            // What a child of ours leaves is ours, so there is no need to look at all the processes of the machine.
+            return Vec::new();
+        }
+        // With its first process gone, the number of its group may have been given to another run.
+        let group = run.group().filter(|(pid, _)| !self.by_child.contains_key(pid));
+        let mut left = table::members(Mark { keeper: &self.keeper, run: name, group });
+        if self.by_name.len() == 1 {
+            // With no other run about, an orphan that hides whose it is (a cleared environment, a session of its own) can
+            // only be this one's.
+            let is_listed = |pid: &u32| left.iter().any(|entry| entry.pid == *pid);
+            let hidden: Vec<Entry> =
+                self.orphans().into_iter().filter(|pid| !is_listed(pid)).filter_map(table::entry).collect();
+            left.extend(hidden);
+        }
+        left
+    }
+
+    /// Children that are neither agents nor our own messenger.
+    fn orphans(&self) -> Vec<u32> {
+        let is_orphan = |pid: &u32| !self.by_child.contains_key(pid) && Some(*pid) != self.messenger;
+        table::own_children().into_iter().flatten().filter(is_orphan).collect()
+    }
+
+    /// Whom not to take for an orphan.
+    pub(super) fn spare(&mut self, messenger: Option<u32>) {
+        self.messenger = messenger;
+    }
+
+    fn has_orphans(&self) -> bool {
+        table::own_children().is_none_or(|children| children.iter().any(|pid| !self.by_child.contains_key(pid)))
+    }
+
+    fn end(&mut self, name: &str) {
+        let Some(run) = self.by_name.remove(name) else { return };
+        for token in run.awaited.keys() {
+            self.by_pidfd.remove(token);
+        }
+        let ending = run.departure.unwrap_or_else(Departure::unseen).ending();
+        self.ended.push((name.to_owned(), Ended { handle: run.handle, ending }));
+    }
+}
+
+impl Run {
+    fn new(handle: Handle, session: Option<u32>) -> Self {
+        Self { handle, session, is_child: false, awaited: BTreeMap::new(), kill_at: None, departure: None }
+    }
+
+    fn group(&self) -> Option<(u32, u32)> {
+        self.session.map(|session| (self.handle.pid, session))
+    }
+
+    fn signal_all(&self, mark: Mark<'_>, signal: Signal) {
+        let mut handles: Vec<Handle> = table::members(mark).iter().map(Entry::handle).collect();
+        if !handles.contains(&self.handle) {
+            handles.push(self.handle.clone());
+        }
+        for pidfd in handles.iter().filter_map(table::open) {
+            // It may have ended just now, which is what is wanted.
+            pidfd_send_signal(pidfd, signal).ok();
+        }
+    }
+
+    /// Signals those who are left; returns the pidfds of those not signalled before.
+    fn send_off(&mut self, left: &[Entry]) -> Vec<OwnedFd> {
+        let Some(departure) = &mut self.departure else { return Vec::new() };
+        let mut pidfds = Vec::new();
+        for entry in left {
+            let Some(pidfd) = table::open(&entry.handle()) else { continue };
+            let is_new = departure.left_behind.insert((entry.pid, entry.birth));
+            if is_new || departure.is_killing {
+                let signal = if departure.is_killing { Signal::KILL } else { Signal::TERM };
+                pidfd_send_signal(&pidfd, signal).ok();
+            }
+            if is_new || self.awaited.is_empty() {
+                pidfds.push(pidfd);
+            }
+        }
+        pidfds
+    }
+}
+
+impl Departure {
+    /// The end of a process that nobody waited for.
+    fn unseen() -> Self {
+        Self { code: None, signal: None, at: Timestamp::now(), left_behind: BTreeSet::new(), is_killing: false }
+    }
+
+    fn ending(self) -> Ending {
+        let Self { code, signal, at, left_behind, .. } = self;
+        Ending { code, signal, at, leftover: left_behind.len() as u32 }
+    }
+}

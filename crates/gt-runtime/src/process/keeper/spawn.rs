@@ -1,0 +1,131 @@
+//! Starting one process, and saying exactly why not.
+//!
+//! Everything is arranged so that the standard library can take its fast way (`posix_spawn`, no fork): programs are
+//! looked up here, and nothing runs between fork and exec.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Access, MemfdFlags, access, memfd_create};
+use rustix::io::Errno;
+
+use super::endings::is_file_name;
+use crate::process::table;
+use crate::{Handle, Launch, StartError};
+
+pub(super) struct Spawner<'a> {
+    shared_env: &'a [(String, String)],
+    keeper: &'a str,
+    /// Programs found on a `PATH` in this batch.
+    programs: BTreeMap<(String, String), PathBuf>,
+}
+
+impl<'a> Spawner<'a> {
+    pub(super) fn new(shared_env: &'a [(String, String)], keeper: &'a str) -> Self {
+        Self { shared_env, keeper, programs: BTreeMap::new() }
+    }
+
+    pub(super) fn spawn(&mut self, launch: &Launch) -> Result<Handle, StartError> {
+        if !is_file_name(&launch.run) {
+            return Err(failed(format!("`{}` cannot be the name of a run", launch.run)));
+        }
+        let (name, arguments) = launch.argv.split_first().ok_or_else(|| failed("no program was given".to_owned()))?;
+        let program = self.find_program(name, launch)?;
+        let log = open_log(&launch.log)?;
+        let mut command = Command::new(&program);
+        command.arg0(name).args(arguments).current_dir(&launch.dir).process_group(0);
+        command.env_clear().envs(self.env(launch)).env("GT_RUN", &launch.run).env("GT_KEEPER", self.keeper);
+        command.stdin(stdin_of(launch)?);
+        command.stdout(log.try_clone().map_err(|error| log_error(&launch.log, &error))?).stderr(log);
+        // Waited for by the bell, like all children.
+        let child = command.spawn().map_err(|error| {
+            // A log is the trace of a run that has begun.
+            std::fs::remove_file(&launch.log).ok();
+            spawn_error(&error, name, launch)
+        })?;
+        let pid = child.id();
+        let entry = table::entry(pid).ok_or_else(|| StartError::Unknown { cause: format!("no /proc/{pid}/stat") })?;
+        Ok(entry.handle())
+    }
+
+    fn env<'b>(&'b self, launch: &'b Launch) -> impl Iterator<Item = (&'b String, &'b String)> {
+        self.shared_env.iter().chain(&launch.env).map(|(name, value)| (name, value))
+    }
+
+    /// A name without a slash is looked up on the `PATH` of the launch.
+    fn find_program(&mut self, name: &str, launch: &Launch) -> Result<PathBuf, StartError> {
+        if name.contains('/') {
+            return Ok(PathBuf::from(name));
+        }
+        let path = self.env(launch).filter(|(key, _)| *key == "PATH").last();
+        let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
+        let key = (name.to_owned(), path);
+        if let Some(found) = self.programs.get(&key) {
+            return Ok(found.clone());
+        }
+        let candidates = std::env::split_paths(&key.1).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name));
+        let found = candidates.into_iter().find(|path| path.is_file() && access(path, Access::EXEC_OK).is_ok());
+        let Some(found) = found else {
+            let cause = format!("it is not on the PATH ({})", key.1);
+            return Err(StartError::NoProgram { program: name.to_owned(), cause });
+        };
+        self.programs.insert(key, found.clone());
+        Ok(found)
+    }
+}
+
+fn open_log(path: &Path) -> Result<File, StartError> {
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    log.map_err(|error| log_error(path, &error))
+}
+
+/// The text lies in memory, so that nobody ever waits for it to be read.
+fn stdin_of(launch: &Launch) -> Result<Stdio, StartError> {
+    let Some(text) = &launch.stdin else { return Ok(Stdio::null()) };
+    let written = memfd_create("stdin", MemfdFlags::CLOEXEC).map_err(io::Error::from).and_then(|memory| {
+        let mut file = File::from(memory);
+        file.write_all(text.as_bytes())?;
+        file.rewind()?;
+        Ok(file)
+    });
+    let file = written.map_err(|error| classify(&error, format!("cannot keep its standard input: {error}")))?;
+    Ok(Stdio::from(file))
+}
+
+fn log_error(path: &Path, error: &io::Error) -> StartError {
+    classify(error, format!("cannot open its log {}: {error}", path.display()))
+}
+
+fn spawn_error(error: &io::Error, program: &str, launch: &Launch) -> StartError {
+    // The same errors come from entering the directory as from executing the program.
+    if launch.dir.is_file() {
+        return failed(format!("cannot work in {}: it is not a directory", launch.dir.display()));
+    }
+    if let Err(cause) = access(&launch.dir, Access::EXEC_OK).map_err(io::Error::from) {
+        return failed(format!("cannot work in {}: {cause}", launch.dir.display()));
+    }
+    match Errno::from_io_error(error) {
+        Some(Errno::NOENT | Errno::ACCESS | Errno::NOEXEC | Errno::NOTDIR) => {
+            StartError::NoProgram { program: program.to_owned(), cause: error.to_string() }
+        }
+        _ => classify(error, format!("cannot start `{program}`: {error}")),
+    }
+}
+
+fn classify(error: &io::Error, cause: String) -> StartError {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOSPC | Errno::NOMEM | Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::DQUOT) => {
+            StartError::NoRoom { cause }
+        }
+        _ => failed(cause),
+    }
+}
+
+fn failed(cause: String) -> StartError {
+    StartError::Failed { cause }
+}

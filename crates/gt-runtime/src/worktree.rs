@@ -1,0 +1,223 @@
+//! Worktrees for polecats: a directory with a branch of its own for every run, made, reused and removed.
+//!
+//! Whatever was interrupted is found and finished or made anew; work that is on no branch is never thrown away.
+//! Branches are never deleted, so commits outlive the worktree they were made in. Callers see to it that no agent
+//! works in the directory they name.
+
+mod git;
+mod place;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use thiserror::Error;
+
+use self::git::{git, run_git, text_of};
+use self::place::Place;
+
+/// How a worktree came to be ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prepared {
+    /// It was made.
+    Made,
+    /// It was there with a finished branch, and has the new one now.
+    Switched,
+    /// It was there on this very branch.
+    Found,
+}
+
+/// What a worktree holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// `None` when no branch is checked out.
+    pub branch: Option<String>,
+    /// There are changes or new files that are not committed.
+    pub is_dirty: bool,
+    /// Commits that the base does not have.
+    pub n_ahead: u32,
+}
+
+#[derive(Debug, Error)]
+pub enum WorktreeError {
+    #[error("{} has work that is on no branch", path.display())]
+    Dirty { path: PathBuf },
+    #[error("{} is in use for something else: it is no worktree of {}", path.display(), repository.display())]
+    NotAWorktree { path: PathBuf, repository: PathBuf },
+    #[error("{} has no commits yet", repository.display())]
+    NoCommits { repository: PathBuf },
+    #[error("{} has no branch `{base}`, and neither has its origin", repository.display())]
+    NoBase { repository: PathBuf, base: String },
+    #[error("the branch `{branch}` is there already, with commits that `{base}` does not have")]
+    BranchTaken { branch: String, base: String },
+    #[error("git cannot {doing}: {said}")]
+    Git { doing: String, said: String },
+    #[error("cannot run `git`")]
+    NoGit {
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Makes `path` a worktree of `repository` on the new branch `branch`, which starts at `base` (else `origin/base`).
+///
+/// May be repeated after a crash at any point. Several may call it at once for one repository.
+pub fn prepare(repository: &Path, path: &Path, branch: &str, base: &str) -> Result<Prepared, WorktreeError> {
+    let common_dir = common_dir(repository)?;
+    let _lock = lock(&common_dir)?;
+    let start = find_base(repository, base)?;
+    match Place::look(repository, &common_dir, path)? {
+        Place::Worktree(worktree) => {
+            worktree.finish_interrupted_switch(path)?;
+            if worktree.branch.as_deref() == Some(branch) {
+                return Ok(Prepared::Found);
+            }
+            refuse_unsaved(path)?;
+            let how = new_branch_option(repository, branch, base, &start)?;
+            worktree.switch(path, how, branch, &start)?;
+            Ok(Prepared::Switched)
+        }
+        Place::Free { stale } => {
+            clear(path, stale.as_deref())?;
+            let how = new_branch_option(repository, branch, base, &start)?;
+            let path = path.as_os_str();
+            let add = ["worktree", "add", "--quiet", how, branch].map(AsRef::as_ref);
+            run_git(repository, "add a worktree", &[&add[..], &[path, start.as_ref()]].concat())?;
+            Ok(Prepared::Made)
+        }
+        Place::Taken => Err(not_a_worktree(repository, path)),
+    }
+}
+
+/// Looks at a worktree.
+pub fn state(path: &Path, base: &str) -> Result<State, WorktreeError> {
+    let start = find_base(path, base)?;
+    let counted =
+        run_git(path, "count commits", &["rev-list", "--count", &format!("{start}..HEAD")].map(AsRef::as_ref))?;
+    let n_ahead =
+        counted.parse().map_err(|_| WorktreeError::Git { doing: "count commits".to_owned(), said: counted })?;
+    Ok(State { branch: place::branch_of(path)?, is_dirty: is_dirty(path)?, n_ahead })
+}
+
+/// The branch that is checked out in a worktree, if one is.
+pub fn branch(path: &Path) -> Result<Option<String>, WorktreeError> {
+    place::branch_of(path)
+}
+
+/// What a worktree holds that would be lost if other work began in it.
+pub fn unsaved(path: &Path) -> Result<Option<&'static str>, WorktreeError> {
+    if is_dirty(path)? {
+        return Ok(Some("it has uncommitted changes"));
+    }
+    Ok(is_astray(path)?.then_some("it has commits that are on no branch"))
+}
+
+/// Removes a worktree; its branch stays. Without `is_forced` one with work that is on no branch is refused.
+pub fn remove(repository: &Path, path: &Path, is_forced: bool) -> Result<(), WorktreeError> {
+    let common_dir = common_dir(repository)?;
+    let _lock = lock(&common_dir)?;
+    match Place::look(repository, &common_dir, path)? {
+        Place::Worktree(worktree) => {
+            worktree.finish_interrupted_switch(path)?;
+            if !is_forced {
+                refuse_unsaved(path)?;
+            }
+            let arguments = ["worktree", "remove", "--force"].map(AsRef::as_ref);
+            run_git(repository, "remove a worktree", &[&arguments[..], &[path.as_os_str()]].concat())?;
+            Ok(())
+        }
+        Place::Free { stale } => clear(path, stale.as_deref()),
+        Place::Taken => Err(not_a_worktree(repository, path)),
+    }
+}
+
+fn common_dir(repository: &Path) -> Result<PathBuf, WorktreeError> {
+    let arguments = ["rev-parse", "--path-format=absolute", "--git-common-dir"].map(AsRef::as_ref);
+    let dir = PathBuf::from(run_git(repository, "find the repository", &arguments)?);
+    dir.canonicalize().map_err(|source| WorktreeError::Io { doing: "find", path: dir, source })
+}
+
+/// One at a time in a repository: git itself does not survive two that add the same worktree.
+fn lock(common_dir: &Path) -> Result<File, WorktreeError> {
+    let path = common_dir.join("gt-worktree.lock");
+    let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let locked = opened.and_then(|file| {
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    });
+    locked.map_err(|source| WorktreeError::Io { doing: "lock", path, source })
+}
+
+/// The commit that new work starts from.
+fn find_base(repository: &Path, base: &str) -> Result<String, WorktreeError> {
+    for name in [format!("refs/heads/{base}"), format!("refs/remotes/origin/{base}")] {
+        if let Some(commit) = commit_of(repository, &name)? {
+            return Ok(commit);
+        }
+    }
+    let repository = repository.to_owned();
+    let any = git(&repository, &["rev-list", "--all", "--max-count=1"].map(AsRef::as_ref))?;
+    if text_of(&any.stdout).is_empty() {
+        return Err(WorktreeError::NoCommits { repository });
+    }
+    Err(WorktreeError::NoBase { repository, base: base.to_owned() })
+}
+
+fn commit_of(repository: &Path, name: &str) -> Result<Option<String>, WorktreeError> {
+    let commit = format!("{name}^{{commit}}");
+    let found = git(repository, &["rev-parse", "--quiet", "--verify", &commit].map(AsRef::as_ref))?;
+    Ok(found.status.success().then(|| text_of(&found.stdout)))
+}
+
+/// How to ask git for the branch: one left by an attempt that came to nothing may be moved, others must be new.
+fn new_branch_option(repository: &Path, branch: &str, base: &str, start: &str) -> Result<&'static str, WorktreeError> {
+    let Some(tip) = commit_of(repository, &format!("refs/heads/{branch}"))? else { return Ok("-b") };
+    let is_behind = git(repository, &["merge-base", "--is-ancestor", &tip, start].map(AsRef::as_ref))?;
+    if is_behind.status.success() {
+        return Ok("-B");
+    }
+    Err(WorktreeError::BranchTaken { branch: branch.to_owned(), base: base.to_owned() })
+}
+
+fn refuse_unsaved(path: &Path) -> Result<(), WorktreeError> {
+    if unsaved(path)?.is_some() {
+        return Err(WorktreeError::Dirty { path: path.to_owned() });
+    }
+    Ok(())
+}
+
+fn is_dirty(path: &Path) -> Result<bool, WorktreeError> {
+    let arguments = ["status", "--porcelain", "--untracked-files=normal"].map(AsRef::as_ref);
+    Ok(!run_git(path, "look for changes", &arguments)?.is_empty())
+}
+
+/// Whether the commit checked out is on no branch, so that leaving it would lose it.
+fn is_astray(path: &Path) -> Result<bool, WorktreeError> {
+    let arguments = ["for-each-ref", "--count=1", "--contains=HEAD", "refs/heads", "refs/remotes"].map(AsRef::as_ref);
+    Ok(run_git(path, "look for branches", &arguments)?.is_empty())
+}
+
+/// Removes what an interrupted attempt left.
+fn clear(path: &Path, stale: Option<&Path>) -> Result<(), WorktreeError> {
+    for leftover in [Some(path), stale].into_iter().flatten() {
+        match fs::remove_dir_all(leftover) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(WorktreeError::Io { doing: "clear", path: leftover.to_owned(), source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn not_a_worktree(repository: &Path, path: &Path) -> WorktreeError {
+    WorktreeError::NotAWorktree { path: path.to_owned(), repository: repository.to_owned() }
+}

@@ -1,0 +1,12 @@
+//! Tests of the runtimes and of worktrees, with real processes and real git.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report; also in what tests share")]
+
+mod it {
+    mod keeper_life;
+    mod leftovers;
+    mod promises;
+    mod starting;
+    mod town;
+    mod worktrees;
+}

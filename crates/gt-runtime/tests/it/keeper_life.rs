@@ -1,0 +1,200 @@
+//! The keeper's own life: started once however many ask, killed at the worst moment, and pestered by bad callers.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::sync::Barrier;
+use std::time::Duration;
+
+use gt_runtime::{Runtime as _, Sighting, Stop};
+
+use super::town::{Town, is_alive, kill, known, until};
+
+#[test]
+fn clients_that_race_to_start_a_keeper_share_one() {
+    let town = Town::new();
+    let together = Barrier::new(8);
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let (mut runtime, launch) = (town.runtime(), town.launch(&format!("r{n}"), "exec sleep 1000"));
+            let together = &together;
+            scope.spawn(move || {
+                together.wait();
+                runtime.start(&[launch]).remove(0).unwrap();
+            });
+        }
+    });
+    until("only one keeper is left", || town.keeper_pids().len() == 1);
+    let all: Vec<_> = (0..8).map(|n| known(&format!("r{n}"), None)).collect();
+    let seen = town.runtime().survey(&all).unwrap();
+    assert_eq!(seen.values().filter(|sighting| matches!(sighting, Sighting::Running(_))).count(), 8);
+}
+
+#[test]
+fn agents_outlive_a_killed_keeper_and_are_adopted_by_the_next() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    town.fifo("go");
+    let recorded = town.start(&mut runtime, "recorded", "read word < go; exit 5");
+    let unrecorded = town.start(&mut runtime, "unrecorded", "exec sleep 1000");
+    town.kill_keeper();
+    assert!(is_alive(recorded.pid) && is_alive(unrecorded.pid));
+
+    let both = [known("recorded", Some(&recorded)), known("unrecorded", None), known("never", None)];
+    let seen = runtime.survey(&both).unwrap();
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen["recorded"], Sighting::Running(recorded.clone()));
+    assert_eq!(seen["unrecorded"], Sighting::Running(unrecorded.clone()));
+    let again = runtime.start(&[town.launch("recorded", "exit 0")]);
+    assert_eq!(again[0], Ok(recorded));
+
+    std::fs::write(town.path("go"), "go\n").unwrap();
+    let ending = town.ending(&mut runtime, &both[0]);
+    assert_eq!((ending.code, ending.signal), (None, None));
+    runtime.stop(&both[1], Stop::Gently).unwrap();
+    town.ending(&mut runtime, &both[1]);
+    assert!(!is_alive(unrecorded.pid));
+}
+
+#[test]
+fn an_agent_that_executes_one_program_after_the_other_is_found_at_any_moment() {
+    let town = Town::new();
+    let mut runtime = town.runtime();
+    let handle = town.start(&mut runtime, "r1", "echo 'exec sh again' > again; exec sh again");
+    for _ in 0..50 {
+        town.kill_keeper();
+        let seen = runtime.survey(&[known("r1", None)]).unwrap();
+        assert_eq!(seen.get("r1"), Some(&Sighting::Running(handle.clone())));
+    }
+}
+
+#[test]
+fn what_is_left_of_an_agent_that_ended_without_a_keeper_is_cleared_up() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let handle = town.start(&mut runtime, "r1", "sleep 1000 & echo $! > child; wait");
+    let child = super::town::pid_in(&town.path("child"));
+    town.kill_keeper();
+    kill(handle.pid);
+    until("the agent is gone", || !is_alive(handle.pid));
+    let ending = town.ending(&mut runtime, &known("r1", Some(&handle)));
+    assert_eq!((ending.code, ending.leftover), (None, 1));
+    assert!(!is_alive(child));
+}
+
+#[test]
+fn an_ending_outlives_clients_and_keepers_until_it_is_acknowledged() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let handle = town.start(&mut runtime, "r1", "kill -USR1 $$");
+    let ending = town.ending(&mut runtime, &known("r1", Some(&handle)));
+    assert_eq!((ending.code, ending.signal), (None, Some(10)));
+    drop(runtime);
+    town.kill_keeper();
+
+    let mut later = town.runtime();
+    assert_eq!(later.survey(&[]).unwrap()["r1"], Sighting::Ended(ending));
+    assert_eq!(later.start(&[town.launch("r1", "exit 0")])[0], Ok(handle));
+    later.acknowledge(&["r1".to_owned()]).unwrap();
+    drop(later);
+    town.kill_keeper();
+    assert!(town.runtime().survey(&[]).unwrap().is_empty());
+}
+
+#[test]
+fn a_run_of_the_same_name_in_another_town_is_left_alone() {
+    let (town, other) = (Town::new(), Town::new());
+    let (mut runtime, mut others) = (town.watched_runtime(), other.watched_runtime());
+    let handle = town.start(&mut runtime, "r1", "exec sleep 1000");
+    let theirs = other.start(&mut others, "r1", "exec sleep 1000");
+    town.kill_keeper();
+    runtime.stop(&known("r1", None), Stop::Now).unwrap();
+    town.ending(&mut runtime, &known("r1", Some(&handle)));
+    assert!(is_alive(theirs.pid));
+}
+
+#[test]
+fn an_ending_in_a_town_that_was_deleted_is_told_all_the_same() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    town.fifo("go");
+    let handle = town.start(&mut runtime, "r1", "read word < go; exit 5");
+    std::fs::remove_dir_all(town.keeper_dir()).unwrap();
+    std::fs::write(town.path("go"), "go\n").unwrap();
+    assert_eq!(town.ending(&mut runtime, &known("r1", Some(&handle))).code, Some(5));
+}
+
+#[test]
+fn an_agent_goes_on_when_its_client_goes_away() {
+    let town = Town::new();
+    let handle = town.start(&mut town.runtime(), "r1", "exec sleep 1000");
+    let seen = town.runtime().survey(&[known("r1", None)]).unwrap();
+    assert_eq!(seen["r1"], Sighting::Running(handle));
+}
+
+#[test]
+fn a_watcher_tells_when_the_keeper_is_lost_and_when_there_is_another() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    town.kill_keeper();
+    town.wait_for_news();
+    town.wait_for_news();
+    town.start(&mut runtime, "r1", "exit 6");
+    assert_eq!(town.ending(&mut runtime, &known("r1", None)).code, Some(6));
+}
+
+#[test]
+fn bad_callers_are_cut_off_and_nobody_else_notices() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let keeper = town.keeper_pid();
+    let call = || UnixStream::connect(town.keeper_dir().join("sock")).unwrap();
+    for nonsense in [&b"\xff\xfe\n"[..], b"{\"Start\":\n", b"{}\n", b"[[[[[[\n", b"\"Nothing\"\n", b"null\n"] {
+        let mut bad = call();
+        bad.write_all(nonsense).unwrap();
+        bad.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut heard = Vec::new();
+        bad.read_to_end(&mut heard).unwrap();
+        assert!(heard.starts_with(b"{\"protocol\""), "only the greeting");
+    }
+    let mut endless = call();
+    let chunk = vec![b'x'; 1 << 20];
+    let is_cut_off = (0..80).any(|_| endless.write_all(&chunk).is_err());
+    assert!(is_cut_off, "a line without end");
+    let (mut vanishing, mut waiting) = (call(), call());
+    vanishing.write_all(b"{\"Survey\":[]}\n{\"Sur").unwrap();
+    drop(vanishing);
+    waiting.write_all(b"{\"Sur").unwrap();
+
+    town.start(&mut runtime, "r1", "exit 9");
+    assert_eq!(town.ending(&mut runtime, &known("r1", None)).code, Some(9));
+    assert_eq!(town.keeper_pids(), [keeper]);
+}
+
+#[test]
+fn a_caller_that_asks_and_never_reads_is_cut_off() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let mut deaf = UnixStream::connect(town.keeper_dir().join("sock")).unwrap();
+    for n in 0..50 {
+        town.start(&mut runtime, &format!("r{n}"), "true");
+        town.ending(&mut runtime, &known(&format!("r{n}"), None));
+    }
+    deaf.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+    let questions = b"{\"Survey\":[]}\n".repeat(1000);
+    let is_cut_off = (0..100).any(|_| deaf.write_all(&questions).is_err());
+    assert!(is_cut_off);
+    assert_eq!(runtime.survey(&[]).unwrap().len(), 50);
+}
+
+#[test]
+fn a_keeper_with_nothing_to_keep_goes_away_and_the_next_call_starts_another() {
+    let town = Town::new();
+    let mut runtime = town.runtime();
+    runtime.survey(&[]).unwrap();
+    let first = town.keeper_pid();
+    drop(runtime);
+    until("it is gone", || !is_alive(first));
+    let mut runtime = town.runtime();
+    runtime.survey(&[]).unwrap();
+    assert_ne!(town.keeper_pid(), first);
+}

@@ -1,0 +1,148 @@
+//! What every runtime promises: the same exercises for the simulated and the real one.
+
+use std::fs;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use gt_runtime::simulated::SimulatedRuntime;
+use gt_runtime::{Launch, Runtime, Sighting, Stop};
+
+use super::town::{Town, known};
+
+/// A runtime together with the power to make a run exit.
+trait Stage {
+    fn runtime(&mut self) -> &mut dyn Runtime;
+    fn launch(&self, run: &str) -> Launch;
+    fn exit(&self, run: &str, code: i32);
+    fn wait_for_news(&self);
+}
+
+struct Simulated {
+    town: Town,
+    runtime: SimulatedRuntime,
+    news: Receiver<()>,
+}
+
+struct Real {
+    runtime: gt_runtime::process::ProcessRuntime,
+    town: Town,
+}
+
+impl Stage for Simulated {
+    fn runtime(&mut self) -> &mut dyn Runtime {
+        &mut self.runtime
+    }
+    fn launch(&self, run: &str) -> Launch {
+        self.town.launch(run, "true")
+    }
+    fn exit(&self, run: &str, code: i32) {
+        self.runtime.end(run, Some(code), None);
+    }
+    fn wait_for_news(&self) {
+        self.news.recv_timeout(Duration::ZERO).unwrap();
+    }
+}
+
+impl Stage for Real {
+    fn runtime(&mut self) -> &mut dyn Runtime {
+        &mut self.runtime
+    }
+    fn launch(&self, run: &str) -> Launch {
+        let fifo = self.town.path(&format!("{run}.exit"));
+        if !fifo.exists() {
+            self.town.fifo(&format!("{run}.exit"));
+        }
+        self.town.launch(run, &format!("read code < {run}.exit; exit $code"))
+    }
+    fn exit(&self, run: &str, code: i32) {
+        fs::write(self.town.path(&format!("{run}.exit")), format!("{code}\n")).unwrap();
+    }
+    fn wait_for_news(&self) {
+        self.town.wait_for_news();
+    }
+}
+
+fn on_every_stage(exercise: impl Fn(&mut dyn Stage)) {
+    let (sender, news) = channel();
+    let mut simulated = Simulated { town: Town::new(), runtime: SimulatedRuntime::default(), news };
+    simulated.runtime.watch(Box::new(move |_| _ = sender.send(()).ok())).unwrap();
+    exercise(&mut simulated);
+
+    let town = Town::new();
+    let runtime = town.watched_runtime();
+    exercise(&mut Real { runtime, town });
+}
+
+#[test]
+fn a_run_is_seen_running_then_ended_with_its_code_until_that_is_acknowledged() {
+    on_every_stage(|stage| {
+        let launch = stage.launch("r1");
+        let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
+        let known = known("r1", Some(&handle));
+        let running = stage.runtime().survey(std::slice::from_ref(&known)).unwrap();
+        assert_eq!(running["r1"], Sighting::Running(handle));
+
+        stage.exit("r1", 7);
+        stage.wait_for_news();
+        let ended = stage.runtime().survey(&[]).unwrap();
+        let Sighting::Ended(ending) = &ended["r1"] else { panic!("{ended:?}") };
+        assert_eq!((ending.code, ending.signal, ending.leftover), (Some(7), None, 0));
+
+        stage.runtime().acknowledge(&["r1".to_owned()]).unwrap();
+        assert!(stage.runtime().survey(&[]).unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_run_that_was_never_started_is_not_seen() {
+    on_every_stage(|stage| {
+        assert!(stage.runtime().survey(&[known("never", None)]).unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_run_that_was_started_once_and_is_gone_has_ended_somehow() {
+    on_every_stage(|stage| {
+        let gone = gt_runtime::Handle { pid: 4_000_000, birth: 1 };
+        let seen = stage.runtime().survey(&[known("gone", Some(&gone))]).unwrap();
+        let Sighting::Ended(ending) = &seen["gone"] else { panic!("{seen:?}") };
+        assert_eq!((ending.code, ending.signal), (None, None));
+    });
+}
+
+#[test]
+fn a_start_repeated_while_it_runs_or_before_its_end_is_acknowledged_starts_once() {
+    on_every_stage(|stage| {
+        let launch = stage.launch("r1");
+        let first = stage.runtime().start(&[launch.clone(), launch.clone()]);
+        assert_eq!(first[0], first[1]);
+        stage.exit("r1", 0);
+        stage.wait_for_news();
+        assert_eq!(stage.runtime().start(&[launch]), first[..1]);
+        let sightings = stage.runtime().survey(&[known("r1", None)]).unwrap();
+        assert!(matches!(sightings["r1"], Sighting::Ended(_)));
+    });
+}
+
+#[test]
+fn a_stopped_run_ends_by_a_signal() {
+    on_every_stage(|stage| {
+        for (run, how, signal) in [("soft", Stop::Gently, 15), ("hard", Stop::Now, 9)] {
+            let launch = stage.launch(run);
+            let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
+            stage.runtime().stop(&known(run, Some(&handle)), how).unwrap();
+            stage.wait_for_news();
+            let seen = stage.runtime().survey(&[]).unwrap();
+            let Sighting::Ended(ending) = &seen[run] else { panic!("{seen:?}") };
+            assert_eq!((ending.code, ending.signal), (None, Some(signal)));
+        }
+    });
+}
+
+#[test]
+fn stopping_or_acknowledging_what_is_not_there_is_fine() {
+    on_every_stage(|stage| {
+        stage.runtime().stop(&known("never", None), Stop::Gently).unwrap();
+        stage.runtime().acknowledge(&["never".to_owned()]).unwrap();
+    });
+}

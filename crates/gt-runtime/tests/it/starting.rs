@@ -1,0 +1,152 @@
+//! Starting real processes: what they get, and why one was not started.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use gt_runtime::{Launch, Runtime as _, Sighting, StartError};
+
+use super::town::{Town, known};
+
+#[test]
+fn a_process_gets_its_directory_environment_input_and_log() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let script = "pwd; cat; echo $GT_RUN $FLAVOUR; env | sort | cut -d= -f1 | tr '\\n' ' '; echo >&2 complaint";
+    let mut launch = town.launch("r1", script);
+    launch.stdin = Some("text\n".repeat(100_000));
+    launch.env.push(("FLAVOUR".to_owned(), "sour".to_owned()));
+    let other = Launch { env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], ..town.launch("r2", "env") };
+    for started in runtime.start(&[launch, other]) {
+        started.unwrap();
+    }
+    town.ending(&mut runtime, &known("r1", None));
+    town.ending(&mut runtime, &known("r2", None));
+    let log = town.log("r1").replace("text\n", "");
+    assert_eq!(
+        log,
+        format!(
+            "{}\nr1 sour\nFLAVOUR GT_KEEPER GT_RUN PATH PWD TOWN complaint\n",
+            town.path("").display().to_string().trim_end_matches('/')
+        )
+    );
+    assert_eq!(town.log("r1").matches("text\n").count(), 100_000);
+    assert!(town.log("r2").contains("GT_RUN=r2") && !town.log("r2").contains("FLAVOUR"));
+    assert_eq!(town.path("r1.log").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_program_that_is_missing_or_not_executable_is_the_programs_fault() {
+    let town = Town::new();
+    std::fs::write(town.path("plain"), "no program").unwrap();
+    std::fs::write(town.path("garbage"), "no program").unwrap();
+    std::fs::set_permissions(town.path("garbage"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let programs = ["no-such-program", "/no/such/program", "./plain", "./garbage", "/etc/passwd/x"];
+    let launch = |program: &&str| Launch { argv: vec![(*program).to_owned()], ..town.launch("r1", "") };
+    let launches: Vec<Launch> = programs.iter().map(launch).collect();
+    for (result, name) in town.runtime().start(&launches).into_iter().zip(programs) {
+        let Err(StartError::NoProgram { program, .. }) = &result else { panic!("{name}: {result:?}") };
+        assert_eq!(program, name);
+    }
+}
+
+#[test]
+fn a_missing_directory_or_log_folder_is_said_to_be_missing() {
+    let town = Town::new();
+    let nowhere = Launch { dir: PathBuf::from("/no/such/dir"), ..town.launch("r1", "true") };
+    let file = Launch { dir: PathBuf::from("/etc/passwd"), ..town.launch("r1", "true") };
+    let unlogged = Launch { log: PathBuf::from("/no/such/log"), ..town.launch("r1", "true") };
+    let badly_named = Launch { run: "../r1".to_owned(), ..town.launch("r1", "true") };
+    let empty = Launch { argv: Vec::new(), ..town.launch("r1", "true") };
+    let said: Vec<String> =
+        town.runtime().start(&[nowhere, file, unlogged, badly_named, empty]).into_iter().map(failure).collect();
+    assert_eq!(
+        said,
+        [
+            "cannot work in /no/such/dir: No such file or directory (os error 2)",
+            "cannot work in /etc/passwd: it is not a directory",
+            "cannot open its log /no/such/log: No such file or directory (os error 2)",
+            "`../r1` cannot be the name of a run",
+            "no program was given",
+        ]
+    );
+}
+
+fn failure(result: Result<gt_runtime::Handle, StartError>) -> String {
+    match result {
+        Err(StartError::Failed { cause }) => cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn one_bad_launch_does_not_hold_up_the_others() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let bad = Launch { argv: vec!["no-such-program".to_owned()], ..town.launch("bad", "") };
+    let results = runtime.start(&[town.launch("r1", "exit 1"), bad, town.launch("r2", "exit 2")]);
+    assert!(results[0].is_ok() && results[1].is_err() && results[2].is_ok());
+    assert_eq!(town.ending(&mut runtime, &known("r1", None)).code, Some(1));
+    assert_eq!(town.ending(&mut runtime, &known("r2", None)).code, Some(2));
+}
+
+#[test]
+fn a_hundred_starts_in_one_batch_all_run_and_all_end() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let launches: Vec<Launch> = (0..100).map(|n| town.launch(&format!("r{n}"), &format!("exit {n}"))).collect();
+    let handles: Vec<_> = runtime.start(&launches).into_iter().map(Result::unwrap).collect();
+    for (n, handle) in handles.iter().enumerate() {
+        let ending = town.ending(&mut runtime, &known(&format!("r{n}"), Some(handle)));
+        assert_eq!((ending.code, ending.leftover), (Some(n as i32), 0));
+    }
+    let runs: Vec<String> = launches.into_iter().map(|launch| launch.run).collect();
+    runtime.acknowledge(&runs).unwrap();
+    assert_eq!(std::fs::read_dir(town.keeper_dir().join("ended")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_agent_may_print_a_hundred_megabytes() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    town.start(&mut runtime, "loud", "head -c 100000000 /dev/zero");
+    assert_eq!(town.ending(&mut runtime, &known("loud", None)).code, Some(0));
+    assert_eq!(town.path("loud.log").metadata().unwrap().len(), 100_000_000);
+}
+
+#[test]
+fn a_town_may_lie_deeper_than_a_socket_path_can_say() {
+    let deep: PathBuf = (0..12).map(|_| "a-long-name-of-a-folder").collect();
+    let town = Town::with_keeper_in(&deep);
+    assert!(town.keeper_dir().as_os_str().len() > 200);
+    let mut runtime = town.watched_runtime();
+    town.start(&mut runtime, "r1", "exit 4");
+    assert_eq!(town.ending(&mut runtime, &known("r1", None)).code, Some(4));
+}
+
+#[test]
+fn a_program_may_be_called_anything() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let odd = town.path("x) R 1 (y");
+    std::fs::copy("/bin/sleep", &odd).unwrap();
+    let argv = vec![odd.to_str().unwrap().to_owned(), "1000".to_owned()];
+    let handle = runtime.start(&[Launch { argv, ..town.launch("r1", "") }]).remove(0).unwrap();
+    town.kill_keeper();
+    let seen = runtime.survey(&[known("r1", Some(&handle))]).unwrap();
+    assert_eq!(seen["r1"], Sighting::Running(handle));
+}
+
+#[test]
+fn a_keeper_that_cannot_be_started_is_no_ones_fault_and_nothing_runs() {
+    let town = Town::new();
+    let mut runtime =
+        gt_runtime::process::ProcessRuntime::new(town.keeper_dir().to_owned(), vec!["/no/such/keeper".into()]);
+    let results = runtime.start(&[town.launch("r1", "true")]);
+    assert!(
+        matches!(&results[0], Err(StartError::NoRoom { cause }) if cause.contains("/no/such/keeper")),
+        "{results:?}"
+    );
+    assert!(runtime.survey(&[]).is_err());
+    let seen = town.runtime().survey(&[known("r1", None)]).unwrap();
+    assert_eq!(seen.values().filter(|sighting| matches!(sighting, Sighting::Running(_))).count(), 0);
+}
