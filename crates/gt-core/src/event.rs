@@ -1,7 +1,7 @@
 //! Events: every change of the town, numbered. // SPEC B7
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What happened. The word is `noun.verbed`.
@@ -27,6 +27,25 @@ pub enum EventType {
     ConfigChanged,
     TownCreated,
     ReadinessRepaired,
+    BeadHooked,
+    BeadReleased,
+    BeadEscalated,
+    ContextScheduled,
+    ContextFailed,
+    ContextClosed,
+    RunStarted,
+    RunReported,
+    RunStopping,
+    RunEnded,
+    ConvoyCreated,
+    PolecatKept,
+    PolecatNuked,
+    SchedulerPaused,
+    SchedulerResumed,
+    SchedulerHeldUp,
+    DaemonStarted,
+    DaemonStopped,
+    ConfigRejected,
 }
 
 impl EventType {
@@ -52,12 +71,31 @@ impl EventType {
             EventType::ConfigChanged => "config.changed",
             EventType::TownCreated => "town.created",
             EventType::ReadinessRepaired => "readiness.repaired",
+            EventType::BeadHooked => "bead.hooked",
+            EventType::BeadReleased => "bead.released",
+            EventType::BeadEscalated => "bead.escalated",
+            EventType::ContextScheduled => "context.scheduled",
+            EventType::ContextFailed => "context.failed",
+            EventType::ContextClosed => "context.closed",
+            EventType::RunStarted => "run.started",
+            EventType::RunReported => "run.reported",
+            EventType::RunStopping => "run.stopping",
+            EventType::RunEnded => "run.ended",
+            EventType::ConvoyCreated => "convoy.created",
+            EventType::PolecatKept => "polecat.kept",
+            EventType::PolecatNuked => "polecat.nuked",
+            EventType::SchedulerPaused => "scheduler.paused",
+            EventType::SchedulerResumed => "scheduler.resumed",
+            EventType::SchedulerHeldUp => "scheduler.held_up",
+            EventType::DaemonStarted => "daemon.started",
+            EventType::DaemonStopped => "daemon.stopped",
+            EventType::ConfigRejected => "config.rejected",
         }
     }
 }
 
 /// One line of the log, as `gt activity --json` prints it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     pub seq: i64,
     #[serde(serialize_with = "as_utc")]

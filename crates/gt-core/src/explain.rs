@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::bead::Bead;
 use crate::readiness::{Node, Standing};
-use crate::rig::{Home, RigState};
+use crate::rig::Home;
 use crate::status::{self, Status};
-use crate::{text, time};
+use crate::{plan, text, time};
 
 /// One thing that a bead waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,36 @@ pub struct Case<'a> {
     pub node: &'a Node,
     pub blockers: &'a [Blocker],
     pub home: Home<'a>,
+    pub dispatch: Dispatch,
+    /// Why no automatic path takes it.
+    pub hold: Option<Reason>,
     pub now: Timestamp,
+}
+
+/// What dispatch has to do with the bead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dispatch {
+    Nothing,
+    Scheduled {
+        /// From 1.
+        position: usize,
+        n_scheduled: usize,
+        /// What the plan says; empty when the next pass starts it.
+        reasons: Vec<Reason>,
+    },
+    Running(Running),
+}
+
+/// The run that has the bead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    pub run: String,
+    pub rig: String,
+    pub polecat: String,
+    pub is_starting: bool,
+    pub since: Timestamp,
+    /// Why it was told to stop.
+    pub stop: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -61,16 +90,21 @@ pub struct Explanation {
 /// Says where the bead stands and every reason for it; the list is never empty.
 pub fn explain(case: &Case<'_>) -> Explanation {
     let standing = case.node.standing_at(case.now);
-    let mut reasons = match standing {
-        Standing::Done => vec![done(case.bead)],
-        Standing::Held => vec![held(case.bead)],
-        Standing::Blocked if !case.node.could_be_ready() => {
-            waiting(case).into_iter().chain([held(case.bead)]).collect()
+    let mut reasons = Vec::new();
+    match &case.dispatch {
+        Dispatch::Running(run) => {
+            reasons.push(running(run, standing));
+            // That it is on a hook was just said.
+            reasons.extend(base(case).into_iter().filter(|r| !["hooked", "in-progress"].contains(&r.code)));
         }
-        Standing::Blocked | Standing::Deferred | Standing::Ready => waiting(case),
-    };
+        Dispatch::Scheduled { position, n_scheduled, reasons: plan } => {
+            reasons.push(scheduled(*position, *n_scheduled, plan.is_empty()));
+            reasons.extend(plan.iter().cloned());
+        }
+        Dispatch::Nothing => reasons.extend(base(case)),
+    }
     if standing != Standing::Done {
-        reasons.extend(place(case));
+        reasons.extend(case.hold.clone());
     }
     if reasons.is_empty() && standing != Standing::Ready {
         reasons.push(reason("waiting", format!("it is {}, but what holds it is not recorded", standing.as_str())));
@@ -79,10 +113,64 @@ pub fn explain(case: &Case<'_>) -> Explanation {
         reasons.extend(case.bead.assignee.as_deref().map(assigned));
     }
     if reasons.is_empty() {
-        reasons.push(reason("ready", "it is ready; nothing holds it back, and nobody has taken it yet".to_owned()));
+        let id = &case.bead.id;
+        let message = format!("it is ready; nothing holds it back, and nobody has taken it: `gt sling {id}`");
+        reasons.push(reason("ready", message));
     }
-    let state = if standing == Standing::Held { case.bead.status.as_str() } else { standing.as_str() };
-    Explanation { bead: case.bead.id.clone(), state: state.to_owned(), reasons }
+    Explanation { bead: case.bead.id.clone(), state: state(case, standing), reasons }
+}
+
+/// What the bead, its neighbours and its rig say, without dispatch.
+fn base(case: &Case<'_>) -> Vec<Reason> {
+    let mut reasons = waits(case.bead, case.node, case.blockers, case.now);
+    if case.node.standing_at(case.now) != Standing::Done {
+        reasons.extend(place(case));
+    }
+    reasons
+}
+
+/// Why a bead is not ready; empty when it is.
+pub fn waits(bead: &Bead, node: &Node, blockers: &[Blocker], now: Timestamp) -> Vec<Reason> {
+    let mut reasons = match node.standing_at(now) {
+        Standing::Done => vec![done(bead)],
+        Standing::Held => Vec::new(),
+        Standing::Blocked | Standing::Deferred | Standing::Ready => waiting(bead, node, blockers, now),
+    };
+    if node.is_active() && !node.could_be_ready() {
+        reasons.push(held(bead));
+    }
+    reasons
+}
+
+fn state(case: &Case<'_>, standing: Standing) -> String {
+    match (&case.dispatch, standing) {
+        (Dispatch::Running(run), Standing::Held | Standing::Ready) if run.is_starting => "starting".to_owned(),
+        (Dispatch::Running(_), Standing::Held | Standing::Ready) => "running".to_owned(),
+        (Dispatch::Scheduled { .. }, Standing::Ready) => "scheduled".to_owned(),
+        (_, Standing::Held) => case.bead.status.as_str().to_owned(),
+        (_, standing) => standing.as_str().to_owned(),
+    }
+}
+
+fn running(run: &Running, standing: Standing) -> Reason {
+    let who = format!("{}/{}", run.rig, run.polecat);
+    let since = time::format(run.since);
+    if let Some(stop) = &run.stop {
+        return reason(
+            "stopping",
+            format!("{who} was told to stop ({}); its run {} is ending", text::one_line(stop), run.run),
+        );
+    }
+    match standing {
+        Standing::Done => reason("ending", format!("the run {} of {who} is ending", run.run)),
+        _ if run.is_starting => reason("starting", format!("{who} is being started since {since} (run {})", run.run)),
+        _ => reason("running", format!("{who} works on it since {since} (run {})", run.run)),
+    }
+}
+
+fn scheduled(position: usize, n_scheduled: usize, starts: bool) -> Reason {
+    let next = if starts { "; the next pass starts it" } else { "" };
+    reason("scheduled", format!("it is number {position} of {n_scheduled} in the queue{next}"))
 }
 
 fn reason(code: &'static str, message: String) -> Reason {
@@ -110,8 +198,8 @@ fn held(bead: &Bead) -> Reason {
     match &bead.status {
         Status::Hooked => reason("hooked", format!("it is on a hook already{by}")),
         Status::InProgress => reason("in-progress", format!("it is being worked on{by}")),
-        Status::Blocked => reason("status-blocked", "somebody set its status to blocked by hand".to_owned()),
-        Status::Deferred => reason("status-deferred", "somebody set its status to deferred by hand".to_owned()),
+        Status::Blocked => reason("status-blocked", "its status was set to blocked".to_owned()),
+        Status::Deferred => reason("status-deferred", "its status was set to deferred".to_owned()),
         Status::Open if bead.is_pinned() => {
             reason("pinned", "it is pinned, and pinned beads are not worked on".to_owned())
         }
@@ -124,10 +212,10 @@ fn held(bead: &Bead) -> Reason {
     }
 }
 
-fn waiting(case: &Case<'_>) -> Vec<Reason> {
-    let mut reasons: Vec<Reason> = case.blockers.iter().map(blocked).collect();
-    if case.node.standing_at(case.now) != Standing::Ready
-        && let Some(until) = case.bead.defer_until.filter(|at| *at > case.now)
+fn waiting(bead: &Bead, node: &Node, blockers: &[Blocker], now: Timestamp) -> Vec<Reason> {
+    let mut reasons: Vec<Reason> = blockers.iter().map(blocked).collect();
+    if node.standing_at(now) != Standing::Ready
+        && let Some(until) = bead.defer_until.filter(|at| *at > now)
     {
         reasons.push(reason("deferred", format!("it is deferred until {}", time::format(until))));
     }
@@ -165,15 +253,7 @@ fn place(case: &Case<'_>) -> Option<Reason> {
     match case.home {
         Home::Town => Some(reason("town-bead", "it is a town bead, which is never given to an agent".to_owned())),
         Home::Nowhere => Some(no_rig(case.bead)),
-        Home::Rig(rig) => match rig.state {
-            RigState::Active => None,
-            RigState::Parked => {
-                Some(reason("rig-parked", format!("its rig {0} is parked: `gt rig unpark {0}`", rig.name)))
-            }
-            RigState::Docked => {
-                Some(reason("rig-docked", format!("its rig {0} is docked: `gt rig undock {0}`", rig.name)))
-            }
-        },
+        Home::Rig(rig) => plan::rig_reason(&rig.name, Some(rig.state)),
     }
 }
 

@@ -1,9 +1,10 @@
-//! What should happen: beads, dependencies, readiness, ids, reasons.
+//! What should happen: beads, dependencies, readiness, ids, the plan, reasons.
 //!
 //! Nothing here reads a clock, a file, a database or an environment variable: time and randomness are
 //! arguments, answers are values. Everything that decides lives here; remembering is `gt-store`'s.
 
 pub mod bead;
+pub mod context;
 pub mod cycle;
 pub mod edge;
 pub mod event;
@@ -11,10 +12,13 @@ pub mod explain;
 pub mod fields;
 pub mod id;
 pub mod jsonl;
+pub mod names;
 pub mod near;
+pub mod plan;
 pub mod readiness;
 pub mod refusal;
 pub mod rig;
+pub mod run;
 pub mod status;
 pub mod text;
 pub mod time;

@@ -33,6 +33,28 @@ pub enum Refusal {
     RigDocked { name: String },
     #[error("no free id was found for prefix `{prefix}`")]
     NoFreeId { prefix: String },
+    #[error("{id} is closed: its work is done")]
+    Closed { id: String },
+    #[error("{id} is of type {kind}, which is never given to an agent")]
+    NotSlingable { id: String, kind: String },
+    #[error("{id} is a town bead, which is never given to an agent")]
+    TownBead { id: String },
+    #[error("no registered rig has a prefix that fits {id}")]
+    NoRigFor { id: String },
+    #[error("{id} belongs to {home}, not to rig `{target}`")]
+    OtherRig { id: String, home: String, target: String },
+    #[error("{id} is already on the hook of {holder}")]
+    Hooked { id: String, holder: String },
+    #[error("rig `{name}` is {state}, and takes no work")]
+    RigAside { name: String, state: &'static str },
+    #[error("run {run} {why}: nothing that it says counts any more")]
+    StaleRun { run: String, why: String },
+    #[error("{id} is not scheduled")]
+    NotScheduled { id: String },
+    #[error("{id} is a sling context, not work")]
+    IsContext { id: String, bead: String },
+    #[error("the {what} of polecat {rig}/{name} is in use")]
+    PolecatBusy { rig: String, name: String, what: &'static str },
 }
 
 impl Refusal {
@@ -56,6 +78,30 @@ impl Refusal {
             Refusal::Rig(bad) => bad.hint(),
             Refusal::Text(bad) => bad.hint(),
             Refusal::SelfEdge { .. } => "name another bead; `gt bead list` shows what there is".to_owned(),
+            Refusal::Closed { id } => format!("open it again with `gt bead reopen {id}`"),
+            Refusal::NotSlingable { id, .. } => {
+                format!("sling its children, or change it with `gt bead update {id} --type task`")
+            }
+            Refusal::TownBead { id } => format!("bind it to a rig with `gt bead update {id} --rig RIG`"),
+            Refusal::NoRigFor { id } => {
+                format!("name the rig: `gt sling {id} RIG --force`, or register one: `gt rig add`")
+            }
+            Refusal::OtherRig { id, target, .. } => {
+                format!("leave the rig out, or insist with `gt sling {id} {target} --force`")
+            }
+            Refusal::Hooked { id, .. } => {
+                format!("see how it goes with `gt explain {id}`, or take it away with `gt sling {id} --force`")
+            }
+            Refusal::RigAside { name, state } => {
+                let verb = if *state == "docked" { "undock" } else { "unpark" };
+                format!("bring it back with `gt rig {verb} {name}`")
+            }
+            Refusal::StaleRun { .. } => "stop here; another run has the work, or it is done".to_owned(),
+            Refusal::NotScheduled { id } => format!("schedule it with `gt sling {id}`"),
+            Refusal::IsContext { bead, .. } => {
+                format!("change the work itself ({bead}), or take it off the queue: `gt scheduler clear --bead {bead}`")
+            }
+            Refusal::PolecatBusy { rig, name, .. } => format!("stop it first: `gt polecat stop {rig}/{name}`"),
             Refusal::NoFreeId { .. } => "try again: ids are drawn by chance".to_owned(),
         }
     }

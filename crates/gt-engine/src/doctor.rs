@@ -10,6 +10,7 @@ use jiff::SignedDuration;
 use crate::config::{self, Config};
 use crate::error::TownError;
 use crate::git;
+use crate::lock::{Holder, Lock};
 use crate::town::Town;
 
 /// How bad a finding is.
@@ -61,7 +62,7 @@ pub fn examine(town: &Town, fix: bool, stamp: &Stamp) -> Vec<Finding> {
     let mut findings = Vec::new();
     let config = config_finding(town, &mut findings);
     match town.open_store() {
-        Ok(mut store) => store_findings(&mut store, &config, fix, stamp, &mut findings),
+        Ok(mut store) => store_findings(town, &mut store, &config, fix, stamp, &mut findings),
         Err(error) => findings.push(unopened(&error)),
     }
     findings.push(git_finding());
@@ -101,13 +102,24 @@ fn unopened(error: &TownError) -> Finding {
     Finding::bad("store", Level::Broken, crate::error::chain(error), remedy)
 }
 
-fn store_findings(store: &mut Store, config: &Config, fix: bool, stamp: &Stamp, findings: &mut Vec<Finding>) {
+fn store_findings(
+    town: &Town,
+    store: &mut Store,
+    config: &Config,
+    fix: bool,
+    stamp: &Stamp,
+    findings: &mut Vec<Finding>,
+) {
     match inspect(store, fix, stamp) {
         Ok(found) => findings.extend(found),
         Err(error) => findings.push(unopened(&error.into())),
     }
     match old_events(store, config, fix, stamp) {
         Ok(found) => findings.extend(found),
+        Err(error) => findings.push(unopened(&error.into())),
+    }
+    match store.scheduled_count() {
+        Ok(n_scheduled) => findings.push(daemon_finding(town, n_scheduled)),
         Err(error) => findings.push(unopened(&error.into())),
     }
     match store.rigs() {
@@ -131,6 +143,13 @@ fn inspect(store: &mut Store, fix: bool, stamp: &Stamp) -> Result<Vec<Finding>, 
         let message = format!("beads wait for each other for ever: {source} depends on {target}, and that on it");
         Finding::bad("cycle", Level::Broken, message, format!("break it with `gt bead dep remove {source} {target}`"))
     }));
+    findings.extend(found.dispatch.iter().map(|complaint| {
+        let remedy = "mend what can be mended with `gt doctor --fix`; a daemon settles runs that are gone";
+        Finding::bad("dispatch", Level::Broken, complaint.clone(), remedy)
+    }));
+    if fix && !found.dispatch.is_empty() {
+        store.repair_readiness(stamp)?;
+    }
     findings.push(match found.disagreements.as_slice() {
         [] => Finding::ok("readiness", "what is stored is what follows from the dependencies"),
         wrong if fix => {
@@ -168,6 +187,24 @@ fn old_events(store: &mut Store, config: &Config, fix: bool, stamp: &Stamp) -> R
             "prune them with `gt doctor --fix`",
         )),
     })
+}
+
+fn daemon_finding(town: &Town, n_scheduled: usize) -> Finding {
+    match (Lock::Daemon.holder(town), n_scheduled) {
+        (Ok(Some(Holder { pid: Some(pid) })), _) => Finding::ok("daemon", format!("runs (process {pid})")),
+        (Ok(Some(_)), _) => Finding::ok("daemon", "runs"),
+        (Ok(None), 0) => Finding::ok("daemon", "none runs, and nothing is scheduled"),
+        (Ok(None), n) => {
+            let message = format!(
+                "none runs, and {} scheduled",
+                if n == 1 { "1 bead is".to_owned() } else { format!("{n} beads are") }
+            );
+            Finding::bad("daemon", Level::Warning, message, "start one with `gt daemon start`")
+        }
+        (Err(error), _) => {
+            Finding::bad("daemon", Level::Broken, crate::error::chain(&error), "see that `.gt` can be written")
+        }
+    }
 }
 
 fn rig_finding(rig: &Rig) -> Finding {

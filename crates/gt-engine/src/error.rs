@@ -19,6 +19,8 @@ pub enum TownError {
     Nested { dir: PathBuf, outer: PathBuf },
     #[error("the town {} has lost its store", root.display())]
     NoStore { root: PathBuf },
+    #[error("{} is missing, so nobody knows what may run", path.display())]
+    NoConfig { path: PathBuf },
     #[error("cannot {doing} {}", path.display())]
     Io {
         doing: &'static str,
@@ -47,6 +49,10 @@ pub enum TownError {
     },
     #[error("git could not {doing}: {said}")]
     Git { doing: String, said: String },
+    #[error(transparent)]
+    Runtime(#[from] gt_runtime::RuntimeError),
+    #[error(transparent)]
+    Worktree(#[from] gt_runtime::worktree::WorktreeError),
     #[error("{n_bad} of {n_lines} lines cannot be read; the first is line {line}: {reason}")]
     BadLines { n_bad: usize, n_lines: usize, line: usize, reason: String },
 }

@@ -3,14 +3,28 @@
 //! Verbs that need more than the store (files, git, other programs) live here; what they decide on comes from
 //! `gt-core`, what they remember goes through `gt-store`. Nothing here prints.
 
+pub mod agents;
 pub mod config;
+pub mod crash;
+pub mod daemon;
+pub mod dispatch;
 pub mod doctor;
 mod error;
 pub mod git;
 pub mod intake;
+pub mod lock;
+pub mod once;
+pub mod patrol;
+pub mod process_id;
+pub mod prompt;
 pub mod rigs;
+pub mod settings;
+pub mod sling;
 mod town;
+pub mod wait;
+pub mod wake;
 pub mod whole_file;
+mod worktrees;
 
 pub use error::{TownError, chain, unwritten, without_temporary_name};
 pub use town::{CONFIG_FILE, Init, Town};

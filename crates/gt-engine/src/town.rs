@@ -10,7 +10,9 @@ use gt_store::{Stamp, Store};
 use serde_json::json;
 
 use crate::config::{self, ConfigFile};
+use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
+use crate::wake::Bell;
 
 pub const CONFIG_FILE: &str = "town.toml";
 const STATE_DIR: &str = ".gt";
@@ -97,6 +99,25 @@ impl Town {
         self.state_dir().join(STORE_FILE)
     }
 
+    /// What a run has printed.
+    pub fn log_path(&self, run: &str) -> PathBuf {
+        self.logs_dir().join(format!("{run}.log"))
+    }
+
+    pub fn logs_dir(&self) -> PathBuf {
+        self.state_dir().join("logs")
+    }
+
+    /// Where the keeper of the town's agents lives.
+    pub fn keeper_dir(&self) -> PathBuf {
+        self.state_dir().join("keeper")
+    }
+
+    /// Where a polecat works.
+    pub fn worktree(&self, rig: &str, polecat: &str) -> PathBuf {
+        self.state_dir().join("polecats").join(rig).join(polecat)
+    }
+
     pub fn config_path(&self) -> PathBuf {
         self.root.join(CONFIG_FILE)
     }
@@ -105,11 +126,18 @@ impl Town {
         ConfigFile::new(self.config_path())
     }
 
+    /// Opens the store so that each commit wakes the daemon, if one waits.
     pub fn open_store(&self) -> Result<Store, TownError> {
         if !self.store_path().exists() {
             return Err(TownError::NoStore { root: self.root.clone() });
         }
-        Ok(Store::open(&self.store_path())?)
+        let mut store = Store::open(&self.store_path())?;
+        let bell = Bell::new(self);
+        store.on_commit(move || {
+            crash::point(CrashPoint::Committed);
+            bell.ring();
+        });
+        Ok(store)
     }
 }
 

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value, json};
 
+use crate::dispatch::runs;
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key};
@@ -98,11 +99,22 @@ impl Store {
                 include_ephemeral: false,
                 ..filter.clone()
             };
-            let Some(key) = query::ready_keys(tx, &free, 1, stamp.now)?.first().copied() else {
-                return Ok(None);
-            };
-            claim(tx, key, assignee, stamp)?;
-            Ok(Some(rows::load(tx, key)?.id))
+            let mut limit = 1;
+            loop {
+                let keys = query::ready_keys(tx, &free, limit, stamp.now)?;
+                let mut unworked = keys.iter().filter_map(|key| match runs::live_of(tx, *key) {
+                    Ok(Some(_)) => None,
+                    answer => Some(answer.map(|_| *key)),
+                });
+                if let Some(key) = unworked.next().transpose()? {
+                    claim(tx, key, assignee, stamp)?;
+                    return Ok(Some(rows::load(tx, key)?.id));
+                }
+                if keys.len() < limit {
+                    return Ok(None);
+                }
+                limit *= 2;
+            }
         })
     }
 
@@ -185,19 +197,7 @@ impl Store {
         text::check_body("comment", words).map_err(Refusal::from)?;
         self.write(stamp, |tx| {
             let key = query::require(tx, id)?;
-            let n_before: i64 =
-                tx.query_row("SELECT count(*) FROM comment WHERE bead = ?1", [key], |row| row.get(0))?;
-            let comment_id = format!("{id}-c{}", n_before + 1);
-            let mut comment = Fields::default();
-            comment.put("id", &comment_id);
-            comment.put("issue_id", id);
-            comment.put("author", &stamp.actor);
-            comment.put("text", words);
-            comment.put("created_at", &time::format(stamp.now));
-            rows::write_comments(tx, key, &[comment])?;
-            touch(tx, key, stamp)?;
-            events::append(tx, stamp, EventType::BeadCommented, Some(id), &json!({ "comment": comment_id }))?;
-            Ok(comment_id)
+            add_comment(tx, key, id, words, stamp)
         })
     }
 
@@ -236,7 +236,7 @@ fn move_data(bead: &Bead, from: &Status) -> Value {
     json!({ "title": bead.title, "from": from.as_str(), "to": bead.status.as_str(), "reason": reason })
 }
 
-fn create(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
+pub(crate) fn create(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
     let mut bead = new.bead.clone();
     bead.id = free_id(tx, new, stamp)?;
     bead.created_at = Some(stamp.now);
@@ -287,7 +287,7 @@ fn free_id(tx: &Connection, new: &NewBead, stamp: &Stamp) -> Result<String> {
     first_free(tx, &mut seed.proposals(n_beads))?.ok_or_else(|| Refusal::NoFreeId { prefix: new.prefix.clone() }.into())
 }
 
-fn first_free(tx: &Connection, ids: &mut dyn Iterator<Item = String>) -> Result<Option<String>> {
+pub(crate) fn first_free(tx: &Connection, ids: &mut dyn Iterator<Item = String>) -> Result<Option<String>> {
     for id in ids {
         if rows::key_of(tx, &id)?.is_none() {
             return Ok(Some(id));
@@ -422,6 +422,10 @@ fn claim(tx: &Connection, key: Key, assignee: &str, stamp: &Stamp) -> Result<boo
             return Err(Refusal::Claimed { id: bead.id, holder: holder.clone() }.into());
         }
     }
+    // An open bead may still have a run, if somebody opened it behind its back.
+    if let Some(run) = runs::live_of(tx, key)? {
+        return Err(Refusal::Claimed { id: bead.id, holder: format!("run {run}") }.into());
+    }
     let mut ledger = Ledger::new(tx, stamp.now);
     let standing = ledger.node(key)?.standing_at(stamp.now);
     if standing != Standing::Ready {
@@ -436,7 +440,14 @@ fn claim(tx: &Connection, key: Key, assignee: &str, stamp: &Stamp) -> Result<boo
     Ok(true)
 }
 
-fn relabel(tx: &Connection, key: Key, id: &str, add: &[String], remove: &[String], stamp: &Stamp) -> Result<bool> {
+pub(crate) fn relabel(
+    tx: &Connection,
+    key: Key,
+    id: &str,
+    add: &[String],
+    remove: &[String],
+    stamp: &Stamp,
+) -> Result<bool> {
     let mut labels = rows::load(tx, key)?.labels;
     let before = labels.clone();
     for label in add.iter().filter(|label| !before.contains(label)) {
@@ -455,6 +466,21 @@ fn relabel(tx: &Connection, key: Key, id: &str, add: &[String], remove: &[String
     rows::replace_labels(tx, key, &labels)?;
     touch(tx, key, stamp)?;
     Ok(true)
+}
+
+pub(crate) fn add_comment(tx: &Connection, key: Key, id: &str, words: &str, stamp: &Stamp) -> Result<String> {
+    let n_before: i64 = tx.query_row("SELECT count(*) FROM comment WHERE bead = ?1", [key], |row| row.get(0))?;
+    let comment_id = format!("{id}-c{}", n_before + 1);
+    let mut comment = Fields::default();
+    comment.put("id", &comment_id);
+    comment.put("issue_id", id);
+    comment.put("author", &stamp.actor);
+    comment.put("text", words);
+    comment.put("created_at", &time::format(stamp.now));
+    rows::write_comments(tx, key, &[comment])?;
+    touch(tx, key, stamp)?;
+    events::append(tx, stamp, EventType::BeadCommented, Some(id), &json!({ "comment": comment_id }))?;
+    Ok(comment_id)
 }
 
 /// Marks a bead as changed now.

@@ -12,9 +12,9 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use crate::error::{Result, StoreError};
-use crate::events;
 use crate::rows::{self, Key};
 use crate::store::{Stamp, Store};
+use crate::{dispatch, events};
 
 /// A bead whose stored readiness is not what follows from its neighbours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Inspection {
     pub disagreements: Vec<Disagreement>,
     /// Edges without which no beads would wait for each other for ever; empty when there is no ring.
     pub ring_edges: Vec<(String, String)>,
+    /// What should not be between contexts, runs and polecats; empty when all is well.
+    pub dispatch: Vec<String>,
     pub n_beads: usize,
 }
 
@@ -47,7 +49,7 @@ impl Store {
             let n_beads = town.keys.len();
             let ring_edges = ring_edges(tx)?;
             let disagreements = town.compare(now).into_iter().map(|(_, _, found)| found).collect();
-            Ok(Inspection { damage, disagreements, ring_edges, n_beads })
+            Ok(Inspection { damage, disagreements, ring_edges, dispatch: dispatch::check::complaints(tx)?, n_beads })
         })
     }
 
@@ -59,6 +61,7 @@ impl Store {
             for (key, node, _) in &wrong {
                 writer.write(*key, node)?;
             }
+            dispatch::check::mend_queue(tx)?;
             if !wrong.is_empty() {
                 events::append(tx, stamp, EventType::ReadinessRepaired, None, &json!({ "beads": wrong.len() }))?;
             }

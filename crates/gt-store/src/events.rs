@@ -14,6 +14,27 @@ pub(crate) fn append(tx: &Connection, stamp: &Stamp, kind: EventType, bead: Opti
     Log::new(tx)?.append(stamp, kind, bead, &data.to_string())
 }
 
+/// Writes one event of a run.
+pub(crate) fn append_of_run(
+    tx: &Connection,
+    stamp: &Stamp,
+    kind: EventType,
+    bead: &str,
+    run: &str,
+    data: &Value,
+) -> Result<()> {
+    tx.prepare_cached("INSERT INTO event (ts, type, actor, bead, run, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute(params![
+            micros(stamp.now),
+            kind.as_str(),
+            stamp.actor,
+            bead,
+            (!run.is_empty()).then_some(run),
+            data.to_string()
+        ])?;
+    Ok(())
+}
+
 /// The log, held open for many events.
 pub(crate) struct Log<'tx>(CachedStatement<'tx>);
 

@@ -352,7 +352,9 @@ fn held<'a, 'tx>(
 
 /// Settles deferrals that have run out, so that the ready query finds their beads in the index.
 pub(crate) fn wake_due(tx: &Connection, now: Timestamp) -> Result<()> {
-    let mut query = tx.prepare_cached("SELECT key FROM bead WHERE standing = 'deferred' AND wake_at <= ?1 LIMIT ?2")?;
+    let mut query = tx.prepare_cached(
+        "SELECT key FROM bead INDEXED BY bead_by_wake WHERE standing = 'deferred' AND wake_at <= ?1 LIMIT ?2",
+    )?;
     let due: Vec<Key> =
         query.query_map(params![micros(now), WAKE_MAX], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     if due.is_empty() {

@@ -5,6 +5,7 @@
 
 mod beads;
 mod check;
+mod dispatch;
 mod error;
 mod events;
 mod import;
@@ -18,6 +19,14 @@ mod store;
 
 pub use beads::{BeadPatch, Changed, NewBead};
 pub use check::{Disagreement, Inspection};
+pub use dispatch::claim::{Assignment, Claimant, Findings};
+pub use dispatch::convoys::ConvoyProgress;
+pub use dispatch::outlook::{Outlook, Scheduled};
+pub use dispatch::polecats::Polecat;
+pub use dispatch::records::{Hold, Plea, Record};
+pub use dispatch::runs::{ESCALATED, Ended, Fault, NotStarted, Report, Run, Started};
+pub use dispatch::scheduler::SchedulerState;
+pub use dispatch::sling::{ConvoyWish, Load, LoadKind, Sling, SlingOutcome, Slung};
 pub use error::StoreError;
 pub use import::{ImportBead, ImportOptions, ImportReport};
 pub use query::{Filter, Listing, ReadyFilter, TreeNode, View};

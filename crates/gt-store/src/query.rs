@@ -2,7 +2,7 @@
 
 use gt_core::bead::Bead;
 use gt_core::edge::EdgeType;
-use gt_core::explain::{self, BlockedBy, Blocker, Case, Explanation};
+use gt_core::explain::{BlockedBy, Blocker};
 use gt_core::near;
 use gt_core::readiness::{Node, Standing};
 use gt_core::rig::{self, Home, Rig};
@@ -12,6 +12,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use rustc_hash::FxHashSet;
 
+use crate::dispatch::contexts;
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, micros};
 use crate::store::Store;
@@ -90,6 +91,11 @@ pub struct TreeNode {
 impl Store {
     pub fn bead(&mut self, id: &str) -> std::result::Result<View, StoreError> {
         self.read(|tx| {
+            if rows::key_of(tx, id)?.is_none()
+                && let Some(context) = contexts::view(tx, id)?
+            {
+                return Ok(context);
+            }
             let key = require(tx, id)?;
             view(tx, key, &rigs::all(tx)?)
         })
@@ -124,6 +130,10 @@ impl Store {
     /// Beads that pass the filter, in the same order.
     pub fn list(&mut self, filter: &Filter, limit: usize) -> std::result::Result<Listing, StoreError> {
         self.read(|tx| {
+            // Contexts are not stored as beads, but read as such. // SPEC D1
+            if filter.labels == [gt_core::context::LABEL] {
+                return contexts::listing(tx, &filter.statuses, filter.all, limit);
+            }
             let keys = list_keys(tx, filter, one_more(limit))?;
             listing(tx, keys, limit)
         })
@@ -156,27 +166,15 @@ impl Store {
             tree_node(tx, key, None, depth, &mut FxHashSet::default())
         })
     }
-
-    /// Says why a bead is, or is not, being worked on. // SPEC B6
-    pub fn explain(&mut self, id: &str, now: Timestamp) -> std::result::Result<Explanation, StoreError> {
-        self.read(|tx| {
-            let key = require(tx, id)?;
-            let (bead, node) = rows::load_with_node(tx, key)?;
-            let rigs = rigs::all(tx)?;
-            let mut blockers = blockers(tx, &bead)?;
-            blockers.extend(deferred_parents(tx, &bead, now)?);
-            let home = rig::home(&bead.id, bead.rig.as_deref(), &rigs);
-            Ok(explain::explain(&Case { bead: &bead, node: &node, blockers: &blockers, home, now }))
-        })
-    }
 }
 
 /// The key of a bead that must exist.
 pub(crate) fn require(tx: &Connection, id: &str) -> Result<Key> {
-    match rows::key_of(tx, id)? {
-        Some(key) => Ok(key),
-        None => Err(StoreError::NoBead { id: short(id), near: near_ids(tx, id)? }),
+    if let Some(key) = rows::key_of(tx, id)? {
+        return Ok(key);
     }
+    contexts::refuse_change(tx, id)?;
+    Err(StoreError::NoBead { id: short(id), near: near_ids(tx, id)? })
 }
 
 fn short(id: &str) -> String {
@@ -226,6 +224,13 @@ fn view(tx: &Connection, key: Key, rigs: &[Rig]) -> Result<View> {
     let n_dependents =
         tx.prepare_cached("SELECT count(*) FROM edge WHERE target = ?1")?.query_row([&bead.id], |row| row.get(0))?;
     Ok(View { bead, rig, node, blocked_by, n_dependents })
+}
+
+/// Everything that holds a bead back, parents that are deferred included.
+pub(crate) fn all_blockers(tx: &Connection, bead: &Bead, now: Timestamp) -> Result<Vec<Blocker>> {
+    let mut all = blockers(tx, bead)?;
+    all.extend(deferred_parents(tx, bead, now)?);
+    Ok(all)
 }
 
 /// Everything that holds a bead back, in the order of its edges. // one row per target

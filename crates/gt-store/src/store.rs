@@ -1,5 +1,6 @@
 //! The open store: connection, transactions, and who did something when.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,12 +28,19 @@ impl Stamp {
 }
 
 /// A town's memory.
-#[derive(Debug)]
 pub struct Store {
     conn: Connection,
     path: PathBuf,
+    /// Called after each commit, so that nobody who writes can forget to wake whoever waits for it.
+    on_commit: Option<Box<dyn Fn() + Send>>,
     /// Everything happens inside one transaction that is never committed.
     is_rehearsal: bool,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -68,7 +76,7 @@ impl Store {
 
     fn set_up(mut conn: Connection, path: &Path) -> Result<Store> {
         conn.busy_timeout(BUSY_TIMEOUT)?;
-        conn.set_prepared_statement_cache_capacity(64);
+        conn.set_prepared_statement_cache_capacity(256);
         // Otherwise SQLite plans a statement anew for each bound value, because one might fit a partial index.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         schema::refuse_stranger(&conn, path)?;
@@ -76,7 +84,18 @@ impl Store {
         // An acknowledged write survives a power cut; the larger cache is only a limit, for imports.
         conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;")?;
         schema::migrate(&mut conn, path)?;
-        Ok(Store { conn, path: path.to_owned(), is_rehearsal: false })
+        Ok(Store { conn, path: path.to_owned(), on_commit: None, is_rehearsal: false })
+    }
+
+    /// From now on calls this after each commit.
+    pub fn on_commit(&mut self, hook: impl Fn() + Send + 'static) {
+        self.on_commit = Some(Box::new(hook));
+    }
+
+    /// A number that changes when another connection has committed something.
+    pub fn outside_commits(&mut self) -> std::result::Result<i64, StoreError> {
+        let version = self.conn.pragma_query_value(None, "data_version", |row| row.get(0));
+        version.map_err(|error| StoreError::from(error).located(&self.path))
     }
 
     /// From now on every verb does its work and shows its effect, but nothing stays.
@@ -98,7 +117,11 @@ impl Store {
             work(tx)
         };
         let done = if self.is_rehearsal { rehearse_in(&mut self.conn, work) } else { write_in(&mut self.conn, work) };
-        done.map_err(|error| error.located(&self.path))
+        let done = done.map_err(|error| error.located(&self.path))?;
+        if let Some(hook) = self.on_commit.as_ref().filter(|_| !self.is_rehearsal) {
+            hook();
+        }
+        Ok(done)
     }
 
     /// One reading transaction: every query in it sees the same state.

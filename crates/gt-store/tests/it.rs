@@ -2,6 +2,20 @@
 
 #[path = "it/exercise/claims.rs"]
 mod claims;
+#[path = "it/dispatch/claims.rs"]
+mod dispatch_claims;
+#[path = "it/dispatch/contexts.rs"]
+mod dispatch_contexts;
+#[path = "it/dispatch/cost.rs"]
+mod dispatch_cost;
+#[path = "it/dispatch/random.rs"]
+mod dispatch_random;
+#[path = "it/dispatch/runs.rs"]
+mod dispatch_runs;
+#[path = "it/dispatch/slings.rs"]
+mod dispatch_slings;
+#[path = "it/dispatch/steps.rs"]
+mod dispatch_steps;
 #[path = "it/exercise/edges.rs"]
 mod edges;
 #[path = "it/exercise/events.rs"]
@@ -30,3 +44,5 @@ mod semantics;
 mod semantics_time;
 #[path = "it/town.rs"]
 mod town;
+#[path = "it/yard.rs"]
+mod yard;

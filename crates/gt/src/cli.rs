@@ -1,10 +1,14 @@
 //! The command line: every command, its words and its examples.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::cmd::{activity, bead, completions, config, demo, doctor, explain, init, man, rig};
+use crate::cmd::{
+    activity, bead, completions, config, daemon, demo, doctor, done, escalate, explain, hook, init, keeper, man,
+    polecat, prime, rig, scheduler, sling, status,
+};
 
 /// Where help lists the options that every command has.
 const EVERYWHERE: &str = "Options of every command";
@@ -21,12 +25,16 @@ const EVERYWHERE: &str = "Options of every command";
   gt init                           make a town here
   gt create \"Fix the login\" -p 1    write down work
   gt ready                          what could be worked on now
+  gt sling gt-a1b2                  give it to an agent
+  gt status                         what runs, what waits and why
   gt explain gt-a1b2                why a bead is, or is not, being worked on",
     after_long_help = "Examples:
   gt demo                           see it work, in a temporary town
   gt init                           make a town here
   gt create \"Fix the login\" -p 1    write down work
   gt ready                          what could be worked on now
+  gt sling gt-a1b2                  give it to an agent
+  gt status                         what runs, what waits and why
   gt explain gt-a1b2                why a bead is, or is not, being worked on
 
 Exit codes:
@@ -72,10 +80,63 @@ pub(crate) enum Command {
     Show(bead::show::ShowArgs),
     Close(bead::close::CloseArgs),
     Ready(bead::ready::ReadyArgs),
+    Sling(Box<sling::SlingArgs>),
+    Status(status::StatusArgs),
     Explain(explain::ExplainArgs),
+    Scheduler(scheduler::SchedulerArgs),
+    Polecat(polecat::PolecatArgs),
+    Daemon(daemon::DaemonArgs),
+    Prime(prime::PrimeArgs),
+    Hook(hook::HookArgs),
+    Done(done::DoneArgs),
+    Escalate(escalate::EscalateArgs),
     Activity(activity::ActivityArgs),
     Doctor(doctor::DoctorArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    #[command(hide = true)]
+    Keeper(keeper::KeeperArgs),
+}
+
+/// The commands that agents and the daemon's users call most. Building the words of all others takes longer than what
+/// these do, so they are tried first; whatever does not fit here is read by `Cli`, and told by it.
+#[derive(Debug, Parser)]
+#[command(name = "gt", disable_help_flag = true, disable_help_subcommand = true)]
+struct Quick {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: QuickCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum QuickCommand {
+    Close(bead::close::CloseArgs),
+    Done(done::DoneArgs),
+    Hook(hook::HookArgs),
+    Prime(prime::PrimeArgs),
+    Sling(Box<sling::SlingArgs>),
+}
+
+impl Cli {
+    /// Reads a command line.
+    pub(crate) fn read(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+        if let Ok(quick) = Quick::try_parse_from(arguments) {
+            return Ok(Cli { globals: quick.globals, command: quick.command.into() });
+        }
+        Cli::try_parse_from(arguments)
+    }
+}
+
+impl From<QuickCommand> for Command {
+    fn from(quick: QuickCommand) -> Command {
+        match quick {
+            QuickCommand::Close(args) => Command::Close(args),
+            QuickCommand::Done(args) => Command::Done(args),
+            QuickCommand::Hook(args) => Command::Hook(args),
+            QuickCommand::Prime(args) => Command::Prime(args),
+            QuickCommand::Sling(args) => Command::Sling(args),
+        }
+    }
 }

@@ -4,12 +4,22 @@ pub(crate) mod activity;
 pub(crate) mod bead;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod daemon;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod done;
+pub(crate) mod escalate;
 pub(crate) mod explain;
+pub(crate) mod hook;
 pub(crate) mod init;
+pub(crate) mod keeper;
 pub(crate) mod man;
+pub(crate) mod polecat;
+pub(crate) mod prime;
 pub(crate) mod rig;
+pub(crate) mod scheduler;
+pub(crate) mod sling;
+pub(crate) mod status;
 
 use std::process::ExitCode;
 
@@ -29,6 +39,16 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Ready(args) => bead::ready::run(context, args)?,
         Command::Explain(args) => explain::run(context, &args)?,
         Command::Activity(args) => activity::run(context, &args)?,
+        Command::Sling(args) => return sling::run(context, *args),
+        Command::Scheduler(args) => return scheduler::run(context, args),
+        Command::Polecat(args) => polecat::run(context, args)?,
+        Command::Daemon(args) => daemon::run(context, &args)?,
+        Command::Keeper(args) => keeper::run(&args)?,
+        Command::Status(args) => status::run(context, &args)?,
+        Command::Prime(args) => prime::run(context, &args)?,
+        Command::Hook(args) => hook::run(context, &args)?,
+        Command::Done(args) => done::run(context, args)?,
+        Command::Escalate(args) => escalate::run(context, args)?,
         Command::Doctor(args) => return doctor::run(context, &args),
         Command::Demo(args) => demo::run(context, &args)?,
         Command::Completions(args) => completions::run(&args)?,

@@ -3,13 +3,25 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
-use gt_engine::Town;
+use gt_engine::lock::Lock;
+use gt_engine::once::{self, Limits, Turn};
+use gt_engine::settings::Settings;
+use gt_engine::{Town, TownError};
 use gt_store::{Stamp, Store};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::cli::Globals;
 use crate::failure::{Failure, Kind};
+
+/// What there is to carry on after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    /// A command that may have made something ready.
+    Command,
+    /// The end of a worker that nobody watched.
+    Exit,
+}
 
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -38,6 +50,45 @@ impl Context {
     pub(crate) fn open(&self, town: &Town) -> Result<Store, Failure> {
         let store = town.open_store()?;
         Ok(if self.is_dry_run() { store.rehearse()? } else { store })
+    }
+
+    /// The settings of dispatch; a config that cannot be read is an error here, never a guess.
+    pub(crate) fn settings(&self, town: &Town) -> Result<Settings, Failure> {
+        Ok(Settings::new(town.config_file().load().map_err(TownError::from)?))
+    }
+
+    /// In direct mode and without a daemon, what a command has made possible is started by that command. // SPEC P2
+    pub(crate) fn carry_on(&self, town: &Town, store: &mut Store, after: After) -> Result<(), Failure> {
+        let has_work = store.has_ready_contexts()? || after == After::Exit;
+        if self.is_dry_run() || !has_work || daemon_runs(town) {
+            return Ok(());
+        }
+        let is_deferred = self.settings(town)?.policy(town.root()).is_deferred;
+        if is_deferred && after == After::Command {
+            self.note_missing_daemon(town);
+            return Ok(());
+        }
+        // A polecat starts nobody; its end is noticed when it ends.
+        if after == After::Command && variable("GT_RUN").is_some() {
+            return Ok(());
+        }
+        let turn = Turn::take(town, Limits::default())?;
+        let mut dispatcher = once::dispatcher(town, &self.actor());
+        once::settle(&mut dispatcher, store, &turn.settings)?;
+        if !turn.settings.policy(town.root()).is_deferred {
+            let report = once::run(&mut dispatcher, store, turn, 0)?;
+            for one in report.started.iter().filter(|_| after == After::Command) {
+                self.note(&format!("{} is on it: {} {}", one.polecat.name, one.bead, one.title));
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that what was stored waits for a daemon, where none runs.
+    pub(crate) fn note_missing_daemon(&self, town: &Town) {
+        if !self.is_dry_run() && !daemon_runs(town) {
+            self.note("note: no daemon runs, so nothing starts by itself: `gt daemon start`");
+        }
     }
 
     pub(crate) fn is_dry_run(&self) -> bool {
@@ -80,6 +131,12 @@ impl Context {
         finish(out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
     }
 
+    /// Prints a file as it is.
+    pub(crate) fn copy(&self, file: &mut impl io::Read) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        finish(io::copy(file, &mut out).and_then(|_| out.flush()))
+    }
+
     /// Prints an aside to standard error, where it does not disturb the answer.
     pub(crate) fn note(&self, text: &str) {
         // An aside is worth nothing to nobody.
@@ -99,6 +156,11 @@ fn finish(written: io::Result<()>) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => Err(Failure::new(Kind::Refused, format!("cannot write the answer: {error}"))),
     }
+}
+
+/// Whether a daemon runs this town.
+pub(crate) fn daemon_runs(town: &Town) -> bool {
+    Lock::Daemon.holder(town).is_ok_and(|holder| holder.is_some())
 }
 
 /// A variable of the environment; an empty one counts as unset.

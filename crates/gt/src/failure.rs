@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use gt_core::refusal::Refusal;
 use gt_core::text::BadText;
+use gt_engine::sling::BadRequest;
 use gt_engine::{TownError, unwritten};
 use gt_store::StoreError;
 use serde_json::json;
@@ -20,6 +21,7 @@ pub(crate) enum Kind {
     Usage,
     NotFound,
     Unreachable,
+    NotNow,
 }
 
 impl Kind {
@@ -29,6 +31,7 @@ impl Kind {
             Kind::Usage => 2,
             Kind::NotFound => 3,
             Kind::Unreachable => 4,
+            Kind::NotNow => 5,
         }
     }
 
@@ -38,6 +41,7 @@ impl Kind {
             Kind::Usage => "usage",
             Kind::NotFound => "not-found",
             Kind::Unreachable => "unreachable",
+            Kind::NotNow => "not-now",
         }
     }
 
@@ -164,6 +168,32 @@ fn did_you_mean(near: &[String], otherwise: &str) -> String {
     format!("did you mean {}?", quoted.join(" or "))
 }
 
+impl From<BadRequest> for Failure {
+    fn from(bad: BadRequest) -> Failure {
+        let (kind, hint) = match &bad {
+            BadRequest::Nothing | BadRequest::OnlyARig { .. } => (Kind::Usage, "as in `gt sling gt-a1b2`".to_owned()),
+            BadRequest::Unknown { near, .. } => {
+                (Kind::NotFound, did_you_mean(near, "`gt ready` and `gt rig list` show what there is"))
+            }
+            BadRequest::NewWithoutRig => (Kind::Usage, "as in `gt sling --new \"Fix the login\" RIG`".to_owned()),
+            BadRequest::NoFormula { .. } => {
+                (Kind::NotFound, format!("the built-in one is `{}`", gt_engine::sling::BUILT_IN_FORMULA))
+            }
+            BadRequest::OnNeedsFormula => {
+                (Kind::Usage, "as in `gt sling mol-polecat-work --on gt-a1b2 [RIG]`".to_owned())
+            }
+            BadRequest::LoadWithRig { id, .. } => (Kind::Usage, format!("leave the rig out: `gt sling {id}`")),
+            BadRequest::TaskFlags { .. } => (Kind::Usage, "sling its tasks by their ids to use these flags".to_owned()),
+            BadRequest::Empty { id, .. } => (Kind::Refused, format!("see what is in it with `gt bead dep tree {id}`")),
+            BadRequest::Town(_) => {
+                let BadRequest::Town(error) = bad else { unreachable!("it was just matched") };
+                return error.into();
+            }
+        };
+        Failure::new(kind, bad.to_string()).hint(hint)
+    }
+}
+
 impl From<TownError> for Failure {
     fn from(error: TownError) -> Failure {
         let (kind, hint) = match &error {
@@ -210,6 +240,11 @@ impl From<TownError> for Failure {
             TownError::Git { .. } => {
                 (Kind::Refused, Some("see that the address is right and that you may read it".to_owned()))
             }
+            TownError::NoConfig { .. } => {
+                (Kind::Refused, Some("bring it back, or make a fresh one with `gt init`".to_owned()))
+            }
+            TownError::Runtime(_) => (Kind::Unreachable, Some("see what is wrong with `gt doctor`".to_owned())),
+            TownError::Worktree(_) => (Kind::Refused, None),
             TownError::Io { source, .. } => (Kind::Refused, Some(unwritten(source).to_owned())),
         };
         Failure { hint, ..Failure::new(kind, error.to_string()).caused_by(&error) }

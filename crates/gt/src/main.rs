@@ -11,7 +11,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::cli::Cli;
@@ -21,7 +20,7 @@ use crate::failure::{Failure, Kind};
 fn main() -> ExitCode {
     let arguments = arguments(std::env::args_os().collect());
     let wants_json = arguments.iter().any(|argument| argument == "--json");
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match Cli::read(&arguments) {
         Ok(cli) => cli,
         Err(error) => return refuse_usage(&error, wants_json),
     };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::fields::Fields;
 use crate::readiness::Facts;
-use crate::rig::Rig;
+use crate::rig::{Rig, RigState};
 
 const NOW: &str = "2026-01-01T00:00:00Z";
 
@@ -38,7 +38,7 @@ fn told(bead: &Bead, blockers: &[Blocker], home: Home<'_>) -> Explanation {
             _ => node.holding += 1,
         }
     }
-    explain(&Case { bead, node: &node, blockers, home, now: now() })
+    explain(&Case { bead, node: &node, blockers, home, dispatch: Dispatch::Nothing, hold: None, now: now() })
 }
 
 fn shown(explanation: &Explanation) -> String {
@@ -63,7 +63,7 @@ fn a_ready_bead_that_is_somebodys_says_whose_it_is() {
 
 #[test]
 fn a_ready_bead_says_that_nothing_holds_it() {
-    let ready = "ready\n  ready: it is ready; nothing holds it back, and nobody has taken it yet";
+    let ready = "ready\n  ready: it is ready; nothing holds it back, and nobody has taken it: `gt sling gt-1`";
     check("", ready);
     check(r#","issue_type":"bug","defer_until":"2025-12-31T00:00:00Z""#, ready);
 }
@@ -85,8 +85,8 @@ fn a_held_bead_says_by_what_and_by_whom() {
     check(r#","status":"hooked","assignee":"toast""#, "hooked\n  hooked: it is on a hook already by toast");
     check(r#","status":"hooked""#, "hooked\n  hooked: it is on a hook already");
     check(r#","status":"in_progress","assignee":"ada""#, "in_progress\n  in-progress: it is being worked on by ada");
-    check(r#","status":"blocked""#, "blocked\n  status-blocked: somebody set its status to blocked by hand");
-    check(r#","status":"deferred""#, "deferred\n  status-deferred: somebody set its status to deferred by hand");
+    check(r#","status":"blocked""#, "blocked\n  status-blocked: its status was set to blocked");
+    check(r#","status":"deferred""#, "deferred\n  status-deferred: its status was set to deferred");
     check(r#","pinned":true"#, "open\n  pinned: it is pinned, and pinned beads are not worked on");
     check(r#","ephemeral":true"#, "open\n  ephemeral: it is a short-lived record, not work");
     check(r#","issue_type":"convoy""#, "open\n  bookkeeping: its type convoy keeps the books and is not work");
@@ -203,7 +203,15 @@ fn there_is_always_a_reason_and_it_fits_the_state() {
                     let mut node = Node::alone(Facts::of(&bead), now());
                     node.holding = holding;
                     node.wake_at = wakes.then(|| "2026-02-01T00:00:00Z".parse().unwrap());
-                    let told = explain(&Case { bead: &bead, node: &node, blockers: &[], home, now: now() });
+                    let told = explain(&Case {
+                        bead: &bead,
+                        node: &node,
+                        blockers: &[],
+                        home,
+                        dispatch: Dispatch::Nothing,
+                        hold: None,
+                        now: now(),
+                    });
                     shown(&told);
                     let says_ready = told.reasons.iter().any(|reason| reason.code == "ready");
                     assert!(!says_ready || node.standing() == Standing::Ready, "{told:?}");
@@ -211,4 +219,79 @@ fn there_is_always_a_reason_and_it_fits_the_state() {
             }
         }
     }
+}
+
+fn running() -> Running {
+    Running {
+        run: "run-1".to_owned(),
+        rig: "shop".to_owned(),
+        polecat: "Toast".to_owned(),
+        is_starting: false,
+        since: now(),
+        stop: None,
+    }
+}
+
+fn dispatched(fields: &str, dispatch: Dispatch, hold: Option<Reason>) -> String {
+    let (bead, rig) = (bead(fields), rig(RigState::Active));
+    let node = Node::alone(Facts::of(&bead), now());
+    shown(&explain(&Case {
+        bead: &bead,
+        node: &node,
+        blockers: &[],
+        home: Home::Rig(&rig),
+        dispatch,
+        hold,
+        now: now(),
+    }))
+}
+
+#[test]
+fn a_bead_that_has_a_run_says_who_works_on_it() {
+    let hooked = r#","status":"hooked","assignee":"shop/polecats/Toast""#;
+    let of = |run: Running| dispatched(hooked, Dispatch::Running(run), None);
+    insta::assert_snapshot!(of(running()), @r"
+    running
+      running: shop/Toast works on it since 2026-01-01T00:00:00Z (run run-1)
+    ");
+    insta::assert_snapshot!(of(Running { is_starting: true, ..running() }), @r"
+    starting
+      starting: shop/Toast is being started since 2026-01-01T00:00:00Z (run run-1)
+    ");
+    insta::assert_snapshot!(of(Running { stop: Some("ann stopped it".to_owned()), ..running() }), @r"
+    running
+      stopping: shop/Toast was told to stop (ann stopped it); its run run-1 is ending
+    ");
+    insta::assert_snapshot!(dispatched(r#","status":"closed""#, Dispatch::Running(running()), None), @r"
+    done
+      ending: the run run-1 of shop/Toast is ending
+      closed: it was closed
+    ");
+}
+
+#[test]
+fn a_scheduled_bead_says_its_place_and_what_the_plan_says() {
+    let reasons = vec![reason("no-capacity", "all 3 slots are taken".to_owned())];
+    insta::assert_snapshot!(dispatched("", Dispatch::Scheduled { position: 2, n_scheduled: 5, reasons }, None), @r"
+    scheduled
+      scheduled: it is number 2 of 5 in the queue
+      no-capacity: all 3 slots are taken
+    ");
+    insta::assert_snapshot!(dispatched("", Dispatch::Scheduled { position: 1, n_scheduled: 1, reasons: vec![] }, None), @r"
+    scheduled
+      scheduled: it is number 1 of 1 in the queue; the next pass starts it
+    ");
+}
+
+#[test]
+fn a_held_bead_says_what_holds_it() {
+    let hold = reason("circuit-broken", "its circuit is broken".to_owned());
+    insta::assert_snapshot!(dispatched("", Dispatch::Nothing, Some(hold.clone())), @r"
+    ready
+      circuit-broken: its circuit is broken
+    ");
+    insta::assert_snapshot!(dispatched(r#","status":"closed""#, Dispatch::Nothing, Some(hold)), @r"
+    done
+      closed: it was closed
+    ");
 }

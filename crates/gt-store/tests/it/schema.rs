@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use gt_store::{Store, StoreError};
+use gt_core::plan::Policy;
+use gt_store::{Claimant, Findings, SlingOutcome, Store, StoreError};
 use rusqlite::Connection;
 
 use crate::town::{Town, file};
+use crate::yard::{asked, beads_of, codes, ended, rig, started};
 
-const NEWEST: i64 = 1;
+const NEWEST: i64 = 2;
 
 fn in_dir<T>(work: impl FnOnce(&Path) -> T) -> T {
     let dir = tempfile::tempdir().expect("a directory");
@@ -171,7 +173,7 @@ fn a_damaged_file_is_told_and_not_mended_in_silence() {
     });
 }
 
-/// A store as the first schema wrote it: it must open, be sound, and say what it said then.
+/// A store as the first schema wrote it: it must open, be brought up to date, be sound, and say what it said then.
 #[test]
 fn a_store_of_schema_1_is_still_understood() {
     in_dir(|path| {
@@ -185,5 +187,79 @@ fn a_store_of_schema_1_is_still_understood() {
         assert_eq!(town.store.rigs().expect("the list answers")[0].prefix, "gt");
         assert_eq!(town.store.last_event().expect("the log answers"), 7);
         insta::assert_snapshot!(town.export());
+        // What came later is there, and empty.
+        assert_eq!(town.store.live_runs().expect("it answers"), Vec::new());
+        let (policy, now) = (Policy::default(), town.now);
+        assert!(town.store.outlook(&policy, now).expect("it answers").scheduled.is_empty());
+        let slung = town.told(|store, stamp| store.sling(&asked(&["gt-1"]), None, stamp)).0.0;
+        assert_eq!(slung[0].outcome, SlingOutcome::Scheduled);
+    });
+}
+
+const SCHEMA_2: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/schema-2.db");
+
+/// Makes the fixture anew: `GT_MAKE_FIXTURES=1`, by hand, and never again once schema 2 is out.
+fn make_the_store_of_schema_2() {
+    in_dir(|path| {
+        let mut town = Town::on(Store::create(path).expect("it is made"));
+        let stamp = town.stamp();
+        town.store.add_rig(&rig("shop", "gt"), &stamp).expect("the rig is new");
+        town.import(&file(&["gt-1", "gt-2 > gt-1:blocks", "gt-3", "gt-4"]));
+        town.store.sling(&asked(&["gt-1", "gt-2", "gt-3", "gt-4"]), None, &stamp).expect("they are slung");
+        town.store.clear_contexts(Some("gt-4"), &stamp).expect("it is cleared");
+        let policy = Policy::default();
+        let mut runs = ["run-1", "run-2"].into_iter();
+        let mut new_run = || runs.next().expect("two are ready").to_owned();
+        let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit: None };
+        town.store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("they are claimed");
+        let started = vec![started("run-1"), started("run-2")];
+        let findings = Findings { started, ended: vec![ended("run-2")], ..Findings::default() };
+        town.store.advance(&findings, &policy, None, &stamp).expect("it is recorded");
+        town.check();
+        drop(town);
+        let conn = Connection::open(path).expect("a connection");
+        conn.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA page_size = 1024; VACUUM;").expect("it is packed");
+        drop(conn);
+        fs::copy(path, SCHEMA_2).expect("it is kept");
+    });
+}
+
+/// A store as the second schema wrote it: one bead runs, one waits for it, one has failed once, one was cleared.
+#[test]
+fn a_store_of_schema_2_is_still_understood() {
+    if std::env::var_os("GT_MAKE_FIXTURES").is_some() {
+        make_the_store_of_schema_2();
+    }
+    in_dir(|path| {
+        fs::copy(SCHEMA_2, path).expect("the fixture is there");
+        let mut town = Town::on(Store::open(path).expect("it is opened"));
+        town.check();
+        assert_eq!(town.store.schema_version().expect("it answers"), NEWEST);
+        let (policy, now) = (Policy::default(), town.now);
+        let run = town.store.live_runs().expect("it answers").remove(0);
+        assert_eq!((run.id.as_str(), run.bead.as_str(), run.pid), ("run-1", "gt-1", Some(4711)));
+        assert_eq!(town.store.assignment("run-1").expect("it answers").expect("it lives").polecat.name, "Toast");
+        let polecats = town.store.polecats().expect("it answers");
+        let of_polecat: Vec<_> = polecats.iter().map(|p| (p.name.as_str(), p.run.as_deref())).collect();
+        assert_eq!(of_polecat, [("Ember", None), ("Toast", Some("run-1"))]);
+        let mut explained = |id: &str| {
+            let explained = town.store.explain(id, &policy, now).expect("it answers");
+            format!("{}: {}", explained.state, codes(&explained.reasons).join(" "))
+        };
+        assert_eq!(explained("gt-1"), "running: running");
+        assert_eq!(explained("gt-2"), "blocked: scheduled blocked");
+        assert_eq!(explained("gt-3"), "scheduled: scheduled cooling-down");
+        assert_eq!(explained("gt-4"), "ready: cleared");
+        // And it goes on from there.
+        town.close("gt-1");
+        town.pass(300);
+        let mut runs = ["run-3", "run-4"].into_iter();
+        let mut new_run = || runs.next().expect("two are ready").to_owned();
+        let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit: None };
+        let findings = Findings { ended: vec![ended("run-1")], ..Findings::default() };
+        let stamp = town.stamp();
+        let claimed = town.store.advance(&findings, &policy, Some(&mut claimant), &stamp).expect("they are claimed");
+        assert_eq!(beads_of(&claimed), ["gt-2", "gt-3"]);
+        town.check();
     });
 }

@@ -114,7 +114,7 @@ fn nothing_matches(statuses: &[String], issue_type: Option<&str>, otherwise: &st
 }
 
 /// Checks a longer text and returns it.
-fn checked_body(what: &'static str, words: String) -> Result<String, Failure> {
+pub(crate) fn checked_body(what: &'static str, words: String) -> Result<String, Failure> {
     text::check_body(what, &words)?;
     Ok(words)
 }

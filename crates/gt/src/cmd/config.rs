@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use gt_core::event::EventType;
 use gt_engine::TownError;
 use gt_engine::config::{Edit, Setting, Source, Value};
+use gt_store::Store;
 use serde_json::json;
 
 use crate::context::Context;
@@ -88,7 +89,7 @@ fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {
     let edit = file.plan_set(&args.key, &args.value).map_err(TownError::from)?;
     let setting = edit.config().and_then(|config| config.get(&args.key)).map_err(TownError::from)?;
     if write(context, edit)? {
-        store.record(EventType::ConfigChanged, &json!({ "key": setting.key }), &context.stamp())?;
+        note_change(context, &mut store, &setting.key)?;
     }
     if context.wants_json() {
         return context.json(&setting_json(&setting));
@@ -102,7 +103,7 @@ fn unset(context: &Context, key: &str) -> Result<(), Failure> {
     let mut store = context.open(&town)?;
     let was_set = write(context, town.config_file().plan_unset(key).map_err(TownError::from)?)?;
     if was_set {
-        store.record(EventType::ConfigChanged, &json!({ "key": key }), &context.stamp())?;
+        note_change(context, &mut store, key)?;
     }
     if context.wants_json() {
         return context.json(&json!({ "key": key, "changed": was_set }));
@@ -112,6 +113,12 @@ fn unset(context: &Context, key: &str) -> Result<(), Failure> {
     } else {
         format!("{key} was not set; nothing was changed.")
     })
+}
+
+/// Records a change; whatever troubled an agent may have been mended by it, with a daemon or without.
+fn note_change(context: &Context, store: &mut Store, key: &str) -> Result<(), Failure> {
+    store.record(EventType::ConfigChanged, &json!({ "key": key }), &context.stamp())?;
+    Ok(store.forget_troubles(&context.stamp())?)
 }
 
 /// Writes an edit, unless this is a dry run; says whether it changes anything.

@@ -1,20 +1,48 @@
 //! `gt demo`: the product showing itself, in a temporary town. // SPEC U4
 //!
-//! Every step is this very binary, called as a user would call it.
+//! Every step is this very binary, called as a user would call it; the agents are small shell scripts, but real
+//! processes in real worktrees. What is drawn while they work is `demo/progress.rs`.
 
+mod progress;
+
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use clap::Args;
+use gt_core::event::Event;
 
+use self::progress::Progress;
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::render::{BOLD, DIM, GREEN, paint};
 
+/// What an agent of the demo does: a file, a commit, done.
+const AGENT: &str = r#"sleep 0.$((RANDOM % 5 + 3))
+echo "$GT_POLECAT was here" > "$GT_BEAD.txt"
+git add --all
+git -c user.name="$GT_POLECAT" -c user.email=polecat@example.org commit --quiet --message "$GT_BEAD"
+gt done --note "wrote $GT_BEAD.txt"
+"#;
+
+/// The graph: each bead with what it waits for.
+const BEADS: [(&str, &[usize]); 10] = [
+    ("Design the schema", &[]),
+    ("Write the migrations", &[0]),
+    ("Write the server", &[0]),
+    ("Write the page", &[0]),
+    ("Choose the colours", &[]),
+    ("Draw the logo", &[4]),
+    ("Style the page", &[3, 4]),
+    ("Test the server", &[1, 2]),
+    ("Test the page", &[6]),
+    ("Release", &[5, 7, 8]),
+];
+
 /// See it work, in a temporary town
 ///
-/// Makes a town with a small graph of beads, shows what is ready and what is blocked, closes a blocker and shows
-/// what became ready. Needs git; touches nothing outside a temporary directory.
+/// Makes a town with ten beads that wait for each other and a cap of three, gives them to small scripted agents, and
+/// shows how the daemon starts each the moment it can. Needs git and bash; touches nothing outside a temporary directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt demo
@@ -47,33 +75,88 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn play(&self) -> Result<(), Failure> {
-        self.act("A town is a directory. A rig is a git repository in it.")?;
+        self.act("A town is a directory. A rig is a git repository in it. An agent is a command.")?;
         self.make_repository()?;
         self.show(&["init"])?;
         self.show(&["rig", "add", "shop", "shop"])?;
+        self.write_agent()?;
+        let command = format!("[\"bash\", \"{}\"]", self.town.join("agent.sh").display());
+        self.show(&["config", "set", "agents.demo.command", &command])?;
+        self.show(&["config", "set", "default_agent", "demo"])?;
+        self.show(&["config", "set", "scheduler.max_polecats", "3"])?;
 
-        self.act("An epic, and four beads that wait for each other.")?;
+        self.act("An epic of ten beads that wait for each other, handed over in one go.")?;
         let epic = self.create(&["Ship the checkout", "--type", "epic", "--rig", "shop"])?;
-        let schema = self.create(&["Design the schema", "--parent", &epic, "--priority", "1"])?;
-        let server = self.create(&["Write the server", "--parent", &epic, "--blocked-by", &schema])?;
-        let page = self.create(&["Write the page", "--parent", &epic, "--blocked-by", &schema])?;
-        let release = self.create(&["Release", "--parent", &epic, "--blocked-by", &format!("{server},{page}")])?;
-        self.show(&["bead", "dep", "tree", &epic])?;
+        let ids = self.create_beads(&epic)?;
+        self.show(&["sling", &epic])?;
 
-        self.act("What can be worked on, and what waits for what?")?;
-        self.show(&["ready"])?;
-        self.show(&["bead", "blocked"])?;
-        self.show(&["explain", &release])?;
+        self.act("Why does the last one not run?")?;
+        self.show(&["explain", &ids[9]])?;
 
-        self.act("Closing a blocker says what it made ready.")?;
-        self.show(&["close", &schema, "--reason", "three tables are enough"])?;
-        self.show(&["ready"])?;
+        self.act("The daemon starts each the moment it can, three at the most.")?;
+        self.prompt(&["daemon", "start"])?;
+        let daemon = Daemon::start(self)?;
+        let n_agents = self.watch(&ids)?;
+        drop(daemon);
 
-        self.act("A cycle is refused by name, and changes nothing.")?;
-        self.show_refusal(&["bead", "dep", "add", &server, &release])?;
+        self.act("Every agent worked in its own worktree and left its commits on a branch.")?;
+        self.show(&["polecat", "list"])?;
+        self.git_log()?;
+        self.context.say(&format!("\n{}", paint(GREEN, &n_agents)))
+    }
 
-        self.act("Everything that happened is in the log.")?;
-        self.show(&["activity", "--since", "6"])
+    fn write_agent(&self) -> Result<(), Failure> {
+        let path = self.town.join("agent.sh");
+        std::fs::write(&path, AGENT)
+            .map_err(|error| Failure::new(Kind::Refused, format!("cannot write the agent: {error}")))
+    }
+
+    /// Makes the ten beads without a word: the sling names them all.
+    fn create_beads(&self, epic: &str) -> Result<Vec<String>, Failure> {
+        let mut ids: Vec<String> = Vec::new();
+        for (title, blockers) in BEADS {
+            let blockers: Vec<&str> = blockers.iter().map(|at| ids[*at].as_str()).collect();
+            let blockers = blockers.join(",");
+            let mut call = vec!["create", title, "--parent", epic, "--quiet"];
+            if !blockers.is_empty() {
+                call.extend(["--blocked-by", &blockers]);
+            }
+            let output = self.gt(&call).output().map_err(|error| not_started(&error))?;
+            if !output.status.success() {
+                return Err(stopped(&call));
+            }
+            ids.push(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        }
+        Ok(ids)
+    }
+
+    /// Follows the town's own log, and draws what it says; returns the summary.
+    fn watch(&self, ids: &[String]) -> Result<String, Failure> {
+        let titles = BEADS.map(|(title, _)| title);
+        let mut progress = Progress::new(ids, &titles, self.context);
+        let mut follow = self.gt(&["activity", "--follow", "--json"]);
+        let mut child = follow.stdout(Stdio::piped()).spawn().map_err(|error| not_started(&error))?;
+        let lines = BufReader::new(child.stdout.take().expect("its output is a pipe")).lines();
+        for line in lines.map_while(Result::ok) {
+            let event: Event =
+                serde_json::from_str(&line).map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
+            progress.note(&event)?;
+            if progress.is_over() {
+                break;
+            }
+        }
+        child.kill().and_then(|()| child.wait()).map(drop).unwrap_or_default();
+        Ok(progress.summary())
+    }
+
+    fn git_log(&self) -> Result<(), Failure> {
+        self.context.say(&paint(BOLD, "$ git -C shop log --all --oneline"))?;
+        let output = Command::new("git")
+            .args(["-C", "shop", "log", "--all", "--oneline", "--no-decorate"])
+            .current_dir(self.town)
+            .output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+        self.context.say(&text)
     }
 
     fn act(&self, line: &str) -> Result<(), Failure> {
@@ -122,17 +205,14 @@ impl Stage<'_> {
         if status.success() { Ok(()) } else { Err(stopped(arguments)) }
     }
 
-    /// Runs a command that must be refused.
-    fn show_refusal(&self, arguments: &[&str]) -> Result<(), Failure> {
-        self.prompt(arguments)?;
-        let status = self.gt(arguments).status().map_err(|error| not_started(&error))?;
-        if status.code() == Some(1) { Ok(()) } else { Err(stopped(arguments)) }
-    }
-
     fn prompt(&self, arguments: &[&str]) -> Result<(), Failure> {
         let quoted: Vec<String> = arguments
             .iter()
-            .map(|word| if word.contains(' ') { format!("\"{word}\"") } else { (*word).to_owned() })
+            .map(|word| match word {
+                word if word.contains('"') => format!("'{word}'"),
+                word if word.contains(' ') => format!("\"{word}\""),
+                word => (*word).to_owned(),
+            })
             .collect();
         self.context.say(&paint(BOLD, &format!("$ gt {}", quoted.join(" "))))
     }
@@ -140,7 +220,10 @@ impl Stage<'_> {
     fn gt(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "gt".into()));
         command.args(arguments).current_dir(self.town).stdin(Stdio::null());
-        command.env_remove("GT_TOWN").env_remove("GT_RIG").env("GT_ACTOR", "demo");
+        for name in ["GT_TOWN", "GT_RIG", "GT_RUN", "GT_BEAD", "GT_KEEPER"] {
+            command.env_remove(name);
+        }
+        command.env("GT_ACTOR", "demo");
         command
     }
 }
@@ -152,4 +235,22 @@ fn not_started(error: &std::io::Error) -> Failure {
 fn stopped(arguments: &[&str]) -> Failure {
     Failure::new(Kind::Refused, format!("the demo stopped at `gt {}`", arguments.join(" ")))
         .hint("this is a fault of gt; `gt demo --keep` leaves the town to look at")
+}
+
+/// The demo's daemon; ends with the demo, however that ends.
+struct Daemon(Child);
+
+impl Daemon {
+    fn start(stage: &Stage<'_>) -> Result<Daemon, Failure> {
+        let mut command = stage.gt(&["daemon", "run"]);
+        command.stdout(Stdio::null());
+        Ok(Daemon(command.spawn().map_err(|error| not_started(&error))?))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // All agents have ended by now; there is nothing to be lost.
+        self.0.kill().and_then(|()| self.0.wait()).map(drop).unwrap_or_default();
+    }
 }

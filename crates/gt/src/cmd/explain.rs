@@ -17,7 +17,9 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Result<(), Failure> {
-    let explanation = context.store()?.explain(&args.id, context.now())?;
+    let town = context.town()?;
+    let policy = context.settings(&town)?.policy(town.root());
+    let explanation = context.open(&town)?.explain(&args.id, &policy, context.now())?;
     if context.wants_json() {
         return context.json(&explanation);
     }

@@ -155,7 +155,7 @@ fn an_explanation_names_what_the_store_knows() {
     town.defer("gt-0", Some(60));
     let now = town.now;
     let mut codes = |id: &str| {
-        let told = town.store.explain(id, now).expect("it answers");
+        let told = town.store.explain(id, &gt_core::plan::Policy::default(), now).expect("it answers");
         let codes: Vec<&str> = told.reasons.iter().map(|reason| reason.code).collect();
         format!("{}: {}", told.state, codes.join(" "))
     };

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Words, checked_body, once, report_change};
-use crate::context::Context;
+use crate::context::{After, Context};
 use crate::failure::Failure;
 
 /// Close beads, all or none, and say what became ready
@@ -23,6 +23,9 @@ pub(crate) struct CloseArgs {
 pub(crate) fn run(context: &Context, args: &CloseArgs) -> Result<(), Failure> {
     let ids = once(&args.ids);
     let reason = args.reason.clone().map(|words| checked_body("reason", words)).transpose()?;
-    let changed = context.store()?.close_beads(&ids, reason.as_deref(), &context.stamp())?;
-    report_change(context, &ids, &changed, &Words { done: "closed", already: "closed" })
+    let town = context.town()?;
+    let mut store = context.open(&town)?;
+    let changed = store.close_beads(&ids, reason.as_deref(), &context.stamp())?;
+    report_change(context, &ids, &changed, &Words { done: "closed", already: "closed" })?;
+    if changed.became_ready.is_empty() { Ok(()) } else { context.carry_on(&town, &mut store, After::Command) }
 }

@@ -1,0 +1,102 @@
+//! Runs: one execution of an agent, from the claim to its end. // SPEC P6
+//!
+//! The words in which a run's state and end are stored and shown. What moves a run along is the store's.
+
+use jiff::Timestamp;
+
+/// Where a run is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunState {
+    /// Claimed; whether anything runs yet, only looking can tell.
+    Starting,
+    /// Its process was seen.
+    Working,
+    Ended,
+}
+
+impl RunState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunState::Starting => "starting",
+            RunState::Working => "working",
+            RunState::Ended => "ended",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<RunState> {
+        [RunState::Starting, RunState::Working, RunState::Ended].into_iter().find(|state| state.as_str() == word)
+    }
+}
+
+/// How a run ended, as far as its bead is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Its bead is closed.
+    Completed,
+    /// It said that it cannot do the work.
+    Failed,
+    /// It put the work off.
+    Deferred,
+    /// It ended without a word.
+    Died,
+    /// It was never started.
+    NotStarted,
+    /// Somebody stopped it.
+    Stopped,
+    /// It ran for too long.
+    TimedOut,
+}
+
+impl Outcome {
+    pub const ALL: [Outcome; 7] = [
+        Outcome::Completed,
+        Outcome::Failed,
+        Outcome::Deferred,
+        Outcome::Died,
+        Outcome::NotStarted,
+        Outcome::Stopped,
+        Outcome::TimedOut,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::Failed => "failed",
+            Outcome::Deferred => "deferred",
+            Outcome::Died => "died",
+            Outcome::NotStarted => "not-started",
+            Outcome::Stopped => "stopped",
+            Outcome::TimedOut => "timed-out",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Outcome> {
+        Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word)
+    }
+
+    /// Whether it costs the bead one of its attempts. // SPEC D5, R1
+    pub fn costs_an_attempt(self) -> bool {
+        matches!(self, Outcome::Failed | Outcome::Died | Outcome::TimedOut)
+    }
+}
+
+/// Why a run was asked to stop before its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopOrder {
+    pub at: Timestamp,
+    pub by: String,
+    pub outcome: Outcome,
+    pub reason: String,
+}
+
+/// How a process ended, in words: `exit code 3`, `killed by signal 9`.
+pub fn exit_words(code: Option<i32>, signal: Option<i32>) -> String {
+    match (code, signal) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "nobody saw how".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

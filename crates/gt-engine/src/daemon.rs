@@ -1,0 +1,472 @@
+//! The daemon: passes when something happens, and nothing otherwise. // SPEC D4, D8
+//!
+//! Owns the loop, its causes to wake up and the patrol. What a pass does is `dispatch`; what is started lives on without
+//! this process.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use gt_core::event::EventType;
+use gt_core::run::RunState;
+use gt_runtime::Ending;
+use gt_store::{Assignment, Run, Store};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::config::Config;
+use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
+use crate::error::{TownError, chain};
+use crate::lock::{Held, Lock};
+use crate::settings::{Isolation, Settings};
+use crate::town::Town;
+use crate::wake::{Bell, FileWatch, Written};
+use crate::{once, patrol};
+
+/// How soon after a write the store is looked at again, since a write is heard of before its commit can be seen.
+const LOOK_SOON: Duration = Duration::from_millis(2);
+/// When looking again has become this rare it stops.
+const LOOK_RARELY: Duration = Duration::from_secs(30);
+/// How long a start may wait to be recorded, for something to be recorded with.
+const RECORD_SOON: SignedDuration = SignedDuration::from_millis(50);
+/// How often the machine is asked whether it is well again.
+const GUARD_RETRY: SignedDuration = SignedDuration::from_secs(5);
+/// How long the daemon waits before it tries again what failed for an outside reason.
+const ERROR_RETRY: Duration = Duration::from_secs(1);
+
+/// Why the daemon woke up.
+enum Cause {
+    /// Somebody committed something.
+    News,
+    /// A run ended; nothing: somebody should look.
+    Ended(Option<(String, Ending)>),
+    /// One of the store's files was written.
+    StoreWritten,
+    ConfigWritten,
+    Prepared(Vec<Prepared>),
+    Stop,
+}
+
+/// What the daemon tells whoever watches its log.
+pub type Log = Box<dyn Fn(&str) + Send>;
+
+/// Runs the town until it is told to stop.
+pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
+    let _lock = take_over(town, &log)?;
+    let (sender, causes) = mpsc::channel();
+    let mut daemon = Daemon::new(town, actor, sender.clone(), log)?;
+    daemon.begin()?;
+    // Now that the store is in use its log is there to be watched; the first pass comes after.
+    listen(town, &sender)?;
+    drop(sender);
+    daemon.serve(&causes);
+    daemon.end()
+}
+
+/// Waits until no other daemon runs this town.
+fn take_over(town: &Town, log: &Log) -> Result<Held, TownError> {
+    if let Some(held) = Lock::Daemon.try_take(town)? {
+        return Ok(held);
+    }
+    let holder = Lock::Daemon.holder(town)?.and_then(|holder| holder.pid);
+    let who = holder.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+    log(&format!("another daemon{who} runs this town; waiting until it ends"));
+    Lock::Daemon.take(town)
+}
+
+/// Every way to be woken, each from a thread that does nothing but wait.
+fn listen(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
+    let state_dir = town.state_dir();
+    let socket = Bell::new(town).listen().map_err(|source| TownError::io("listen in", &state_dir, source))?;
+    let wake = sender.clone();
+    thread::spawn(move || {
+        let mut byte = [0];
+        while socket.recv(&mut byte).is_ok() && wake.send(Cause::News).is_ok() {}
+    });
+    let mut signals =
+        Signals::new([SIGTERM, SIGINT]).map_err(|source| TownError::io("catch signals for", &state_dir, source))?;
+    let stop = sender.clone();
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            stop.send(Cause::Stop).unwrap_or_default();
+        }
+    });
+    let files = FileWatch::new(town)?;
+    let written = sender.clone();
+    thread::spawn(move || {
+        files.for_each(|file| {
+            let cause = match file {
+                Written::Store => Cause::StoreWritten,
+                Written::Config => Cause::ConfigWritten,
+            };
+            written.send(cause).is_ok()
+        });
+    });
+    Ok(())
+}
+
+/// Which file the config is: another one, when it was replaced as a whole.
+fn config_inode(town: &Town) -> Option<u64> {
+    Some(std::fs::metadata(town.config_path()).ok()?.ino())
+}
+
+struct Daemon {
+    town: Town,
+    dispatcher: Dispatcher,
+    store: Store,
+    settings: Arc<Settings>,
+    /// Whether a good config was ever read.
+    has_config: bool,
+    /// The complaint about a config that could not be taken.
+    config_problem: Option<String>,
+    /// The config file as it was read last.
+    config_seen: Option<u64>,
+    sender: Sender<Cause>,
+    log: Log,
+    /// What other connections had committed when the store was looked at last.
+    seen: i64,
+    /// Whether a write was heard of whose commit may not have been seen: then when to look again.
+    look_again: Option<Duration>,
+    /// With a delay between starts: not before.
+    next_start: Option<Timestamp>,
+    next_deadline: Option<Timestamp>,
+    /// When starts are recorded that wait for something to be recorded with.
+    record_at: Option<Timestamp>,
+    next_patrol: Timestamp,
+    is_stopping: bool,
+}
+
+impl Daemon {
+    fn new(town: &Town, actor: &str, sender: Sender<Cause>, log: Log) -> Result<Daemon, TownError> {
+        let mut dispatcher = once::dispatcher(town, actor);
+        let news = sender.clone();
+        dispatcher.record_starts_later();
+        dispatcher.runtime().watch(Box::new(move |end| news.send(Cause::Ended(end)).unwrap_or_default()))?;
+        dispatcher.look_closely();
+        // A plain store: the daemon does not wake itself.
+        let mut store = Store::open(&town.store_path())?;
+        let config_seen = config_inode(town);
+        let (settings, config_problem) = match Settings::load(town) {
+            Ok(settings) => (Arc::new(settings), None),
+            Err(error) => (Arc::new(Settings::new(Config::default())), Some(chain(&error))),
+        };
+        let has_config = config_problem.is_none();
+        let next_patrol = dispatcher.now() + settings.heartbeat;
+        let seen = store.outside_commits()?;
+        Ok(Daemon {
+            town: town.clone(),
+            dispatcher,
+            store,
+            settings,
+            has_config,
+            config_problem,
+            config_seen,
+            sender,
+            log,
+            seen,
+            look_again: None,
+            next_start: None,
+            next_deadline: None,
+            record_at: None,
+            next_patrol,
+            is_stopping: false,
+        })
+    }
+
+    fn begin(&mut self) -> Result<(), TownError> {
+        let data = json!({ "pid": std::process::id() });
+        self.store.record(EventType::DaemonStarted, &data, &self.dispatcher.stamp())?;
+        (self.log)(&format!("running {} (process {})", self.town.root().display(), std::process::id()));
+        if let Some(problem) = self.config_problem.clone() {
+            self.reject_config(&problem);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), TownError> {
+        self.record_pending();
+        let is_working = |run: &Run| run.state == RunState::Working;
+        let n_live = self.store.live_runs()?.into_iter().filter(is_working).count();
+        self.store.record(EventType::DaemonStopped, &json!({ "live": n_live }), &self.dispatcher.stamp())?;
+        (self.log)(&match n_live {
+            0 => "stopped".to_owned(),
+            1 => "stopped; 1 agent goes on without it".to_owned(),
+            n => format!("stopped; {n} agents go on without it"),
+        });
+        Ok(())
+    }
+
+    /// Passes, waits, and passes again.
+    fn serve(&mut self, causes: &Receiver<Cause>) {
+        let mut is_due = true;
+        while !self.is_stopping {
+            let mut retry = None;
+            // However busy it is, what is due by the clock is done.
+            is_due |= self.is_patrol_over() || self.next_deadline.is_some_and(|at| self.dispatcher.now() >= at);
+            if is_due && let Err(error) = self.pass() {
+                (self.log)(&format!("a pass failed: {}", chain(&error)));
+                // What it had heard of is found again by looking.
+                self.dispatcher.look_again();
+                retry = Some(ERROR_RETRY);
+            }
+            is_due = self.wait(causes, retry);
+        }
+    }
+
+    /// Sleeps until there is a cause to pass.
+    fn wait(&mut self, causes: &Receiver<Cause>, retry: Option<Duration>) -> bool {
+        let first = match self.sleep_for(retry) {
+            None => causes.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(span) => causes.recv_timeout(span),
+        };
+        let mut is_due = match first {
+            Ok(cause) => self.heed(cause),
+            Err(RecvTimeoutError::Disconnected) => {
+                self.is_stopping = true;
+                false
+            }
+            Err(RecvTimeoutError::Timeout) => self.heed_time(retry.is_some()),
+        };
+        // One pass serves all that has come meanwhile.
+        while let Ok(cause) = causes.try_recv() {
+            is_due |= self.heed(cause);
+        }
+        is_due
+    }
+
+    fn heed(&mut self, cause: Cause) -> bool {
+        match cause {
+            Cause::News => true,
+            Cause::Ended(Some((run, ending))) => {
+                self.dispatcher.hear(run, ending);
+                true
+            }
+            Cause::Ended(None) => {
+                self.dispatcher.look_again();
+                true
+            }
+            Cause::StoreWritten => {
+                self.look_again = Some(LOOK_SOON);
+                self.has_outside_commits()
+            }
+            Cause::ConfigWritten => self.reload(),
+            Cause::Prepared(prepared) => self.start(prepared),
+            Cause::Stop => {
+                self.is_stopping = true;
+                false
+            }
+        }
+    }
+
+    /// Nothing came: is it time for something?
+    fn heed_time(&mut self, is_retry: bool) -> bool {
+        let has_news = match self.look_again {
+            None => false,
+            Some(pause) => {
+                let next = pause * 2;
+                self.look_again = (next <= LOOK_RARELY).then_some(next);
+                self.has_outside_commits()
+            }
+        };
+        if self.record_at.is_some_and(|at| self.dispatcher.now() >= at) {
+            self.record_pending();
+        }
+        has_news || is_retry
+    }
+
+    /// Patrols, when it is time.
+    fn is_patrol_over(&mut self) -> bool {
+        let is_time = self.dispatcher.now() >= self.next_patrol;
+        if is_time {
+            self.patrol();
+            self.dispatcher.look_again();
+        }
+        is_time
+    }
+
+    fn has_outside_commits(&mut self) -> bool {
+        match self.store.outside_commits() {
+            Ok(version) => std::mem::replace(&mut self.seen, version) != version,
+            Err(_) => true,
+        }
+    }
+
+    fn sleep_for(&mut self, retry: Option<Duration>) -> Option<Duration> {
+        let now = self.dispatcher.now();
+        let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
+        let deadline =
+            [self.next_deadline, self.record_at, Some(self.next_patrol)].into_iter().flatten().min().map(until);
+        [deadline, self.look_again, retry].into_iter().flatten().min()
+    }
+
+    /// One pass, and what follows from it.
+    fn pass(&mut self) -> Result<(), TownError> {
+        let _turn = Lock::Pass.take(&self.town)?;
+        self.has_outside_commits(); // what is there now, this pass sees
+        self.reload_if_replaced();
+        let since = self.dispatcher.now();
+        loop {
+            let limit = self.limit()?;
+            let claimed = self.dispatcher.claim(&mut self.store, &self.settings, limit)?;
+            if limit.is_some() && !claimed.is_empty() {
+                self.next_start = Some(self.dispatcher.now() + self.settings.spawn_delay);
+            }
+            let (slow, quick): (Vec<Assignment>, Vec<Assignment>) =
+                claimed.into_iter().partition(|one| self.settings.isolation(&one.rig.name) == Isolation::Worktree);
+            self.prepare_aside(slow);
+            let report = once::start(&mut self.dispatcher, &mut self.store, &self.settings, quick)?;
+            self.tell(&report);
+            // What could not be started has left its slot to others.
+            if report.failed.is_empty() {
+                break;
+            }
+        }
+        self.dispatcher.acknowledge();
+        self.note_pending();
+        self.next_deadline = self.find_deadline(since)?;
+        Ok(())
+    }
+
+    /// With a delay between starts, one at a time, so that pause and clear still bite. // SPEC D4
+    fn limit(&mut self) -> Result<Option<usize>, TownError> {
+        if !self.has_config {
+            return Ok(Some(0)); // nobody knows the caps, so nothing starts
+        }
+        if self.settings.spawn_delay.is_zero() {
+            return Ok(None);
+        }
+        let wait = once::until_next_start(&self.dispatcher, &mut self.store, &self.settings)?;
+        self.next_start = wait.map(|span| self.dispatcher.now() + span);
+        Ok(Some(usize::from(wait.is_none())))
+    }
+
+    /// Makes worktrees on threads of their own: a slow repository holds up nobody else.
+    fn prepare_aside(&self, slow: Vec<Assignment>) {
+        let now = self.dispatcher.now();
+        for share in once::shares(slow) {
+            let (town, settings, sender) = (self.town.clone(), Arc::clone(&self.settings), self.sender.clone());
+            thread::spawn(move || {
+                for one in share {
+                    let prepared = dispatch::prepare(&town, &settings, one, now);
+                    sender.send(Cause::Prepared(vec![prepared])).unwrap_or_default();
+                }
+            });
+        }
+    }
+
+    fn start(&mut self, prepared: Vec<Prepared>) -> bool {
+        match self.dispatcher.start(&mut self.store, &self.settings, prepared) {
+            Ok(report) => {
+                self.tell(&report);
+                self.note_pending();
+                !report.failed.is_empty() || !report.unknown.is_empty()
+            }
+            Err(error) => {
+                (self.log)(&format!("a start could not be recorded: {}", chain(&error)));
+                true
+            }
+        }
+    }
+
+    fn tell(&self, report: &PassReport) {
+        for one in &report.started {
+            (self.log)(&format!("started {}/{} on {}", one.rig.name, one.polecat.name, one.bead));
+        }
+        for (one, why) in &report.failed {
+            (self.log)(&format!("could not start {}/{} on {}: {why}", one.rig.name, one.polecat.name, one.bead));
+        }
+    }
+
+    /// Starts that found nothing to be recorded with are recorded by themselves, soon.
+    fn note_pending(&mut self) {
+        self.record_at = self.dispatcher.has_pending().then(|| self.dispatcher.now() + RECORD_SOON);
+    }
+
+    fn record_pending(&mut self) {
+        self.record_at = None;
+        let since = self.dispatcher.now();
+        let recorded = self
+            .dispatcher
+            .settle(&mut self.store, &self.settings)
+            .and_then(|again| once::start(&mut self.dispatcher, &mut self.store, &self.settings, again))
+            .and_then(|_| self.find_deadline(since));
+        match recorded {
+            Ok(deadline) => self.next_deadline = deadline,
+            Err(error) => (self.log)(&format!("a start could not be recorded: {}", chain(&error))),
+        }
+    }
+
+    /// The earliest time after `since`, when the last pass began, at which a pass has something to do though nothing
+    /// happens. One that has come meanwhile is due at once.
+    fn find_deadline(&mut self, since: Timestamp) -> Result<Option<Timestamp>, TownError> {
+        let now = self.dispatcher.now();
+        let policy = self.settings.policy(self.town.root());
+        let mut deadlines = vec![
+            self.store.next_deadline(&policy, since)?,
+            self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
+        ];
+        if self.store.has_ready_contexts()? {
+            deadlines.push(self.next_start);
+            deadlines.push((!policy.guards.is_empty()).then(|| now + GUARD_RETRY));
+        }
+        Ok(deadlines.into_iter().flatten().filter(|at| *at > since).min())
+    }
+
+    /// A `gt config set` that was acknowledged before this pass began counts in it, whether it was heard of or not. A
+    /// file that is being written in place may be half of one; its writer's closing it is heard of.
+    fn reload_if_replaced(&mut self) {
+        if self.config_seen != config_inode(&self.town) {
+            self.reload();
+        }
+    }
+
+    /// Takes the edited config, or keeps the last good one and says so. // SPEC T5
+    fn reload(&mut self) -> bool {
+        self.config_seen = config_inode(&self.town);
+        match self.town.config_file().load() {
+            // Some editors move the old file away before they write the new one.
+            Ok(_) if !self.town.config_path().exists() => false,
+            Err(error) => {
+                let problem = chain(&error);
+                if self.config_problem.as_ref() != Some(&problem) {
+                    self.reject_config(&problem);
+                }
+                false
+            }
+            Ok(config) if self.config_problem.is_none() && config == self.settings.config => false,
+            Ok(config) => {
+                (self.config_problem, self.has_config) = (None, true);
+                self.settings = Arc::new(Settings::new(config));
+                (self.log)("took the changed config");
+                // Whatever troubled an agent may have been mended by the edit.
+                if let Err(error) = self.store.forget_troubles(&self.dispatcher.stamp()) {
+                    (self.log)(&chain(&error));
+                }
+                true
+            }
+        }
+    }
+
+    fn reject_config(&mut self, problem: &str) {
+        let until = if self.has_config { "the last good one stays" } else { "nothing starts until it is mended" };
+        (self.log)(&format!("the config cannot be taken, {until}: {problem}"));
+        let rejected =
+            self.store.record(EventType::ConfigRejected, &json!({ "error": problem }), &self.dispatcher.stamp());
+        if let Err(error) = rejected {
+            (self.log)(&chain(&error));
+        }
+        self.config_problem = Some(problem.to_owned());
+    }
+
+    /// Cleans up, in peace. // SPEC D8, B7
+    fn patrol(&mut self) {
+        self.next_patrol = self.dispatcher.now() + self.settings.heartbeat;
+        if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &self.dispatcher.stamp()) {
+            (self.log)(&format!("the patrol could not clean up: {}", chain(&error)));
+        }
+    }
+}

@@ -1,0 +1,589 @@
+//! The pass: look at what lives, record what happened, claim what may start, start it, record that. // SPEC P6, D4
+//!
+//! Recovery is the first half of every pass, so a start after a crash is a pass like any other. There are no threads
+//! and no waiting here: the daemon, a one-shot command and the simulation each drive a `Dispatcher` in their own way.
+
+mod prepare;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use gt_core::plan::Policy;
+use gt_core::run::{Outcome, RunState, StopOrder};
+use gt_runtime::worktree;
+use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting, StartError, Stop};
+use gt_store::{Assignment, Claimant, Ended, Fault, Findings, NotStarted, Run, Stamp, Started, Store};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::crash::{self, CrashPoint};
+use crate::error::TownError;
+use crate::process_id;
+use crate::settings::{Isolation, Settings};
+use crate::town::Town;
+use crate::worktrees;
+
+pub(crate) use self::prepare::TOWN_TROUBLE;
+pub use self::prepare::{Prepared, Ready, prepare};
+use self::prepare::{refused, started};
+
+/// How long an agent may live on after its work is over. // SPEC P4
+pub const FINISH_GRACE: SignedDuration = SignedDuration::from_secs(10);
+/// How often somebody else's start is looked after.
+const STARTER_CHECK: SignedDuration = SignedDuration::from_secs(1);
+
+/// What the simulation replaces.
+pub struct Seams {
+    pub clock: Box<dyn Fn() -> Timestamp + Send>,
+    pub new_run: Box<dyn FnMut() -> String + Send>,
+    /// Whether the process that claimed a run still lives.
+    pub is_alive: Box<dyn Fn(&str) -> bool + Send>,
+}
+
+impl Seams {
+    /// The real ones.
+    pub fn real() -> Seams {
+        Seams {
+            clock: Box::new(|| gt_core::time::truncate(Timestamp::now())),
+            new_run: Box::new(|| uuid::Uuid::now_v7().to_string()),
+            is_alive: Box::new(process_id::is_alive),
+        }
+    }
+}
+
+/// Drives runs from claim to end.
+pub struct Dispatcher {
+    town: Town,
+    runtime: Box<dyn Runtime + Send>,
+    seams: Seams,
+    actor: String,
+    /// This process, as it stands in the runs that it claims.
+    me: String,
+    /// Claimed by us, and being started right now.
+    in_flight: BTreeSet<String>,
+    /// Told to stop by us already.
+    stopped: BTreeSet<String>,
+    /// Whether starts are recorded with whatever is recorded next, instead of at once.
+    records_later: bool,
+    /// Starts that are to be recorded with whatever is recorded next.
+    pending: Vec<Started>,
+    /// Endings that were told.
+    heard: BTreeMap<String, Sighting>,
+    /// Whether something may have ended that was not told.
+    is_look_due: bool,
+    /// Recorded as ended, to be acknowledged.
+    unacknowledged: Vec<String>,
+    /// Whether the next look goes through endings though no run lives.
+    looks_closely: bool,
+}
+
+/// What a pass came to.
+#[derive(Debug, Default)]
+pub struct PassReport {
+    pub started: Vec<Assignment>,
+    pub failed: Vec<(Assignment, String)>,
+    /// Nobody knows yet; the next pass looks.
+    pub unknown: Vec<Assignment>,
+}
+
+impl PassReport {
+    pub fn extend(&mut self, other: PassReport) {
+        self.started.extend(other.started);
+        self.failed.extend(other.failed);
+        self.unknown.extend(other.unknown);
+    }
+}
+
+impl Dispatcher {
+    pub fn new(town: Town, runtime: Box<dyn Runtime + Send>, actor: &str, seams: Seams) -> Dispatcher {
+        Dispatcher {
+            town,
+            runtime,
+            seams,
+            actor: actor.to_owned(),
+            me: process_id::own(),
+            in_flight: BTreeSet::new(),
+            stopped: BTreeSet::new(),
+            records_later: false,
+            pending: Vec::new(),
+            heard: BTreeMap::new(),
+            is_look_due: true,
+            unacknowledged: Vec::new(),
+            looks_closely: false,
+        }
+    }
+
+    /// With the next look also clears away what somebody recorded and did not live to acknowledge.
+    pub fn look_closely(&mut self) {
+        self.looks_closely = true;
+    }
+
+    pub fn town(&self) -> &Town {
+        &self.town
+    }
+
+    pub fn runtime(&mut self) -> &mut dyn Runtime {
+        &mut *self.runtime
+    }
+
+    pub fn now(&self) -> Timestamp {
+        (self.seams.clock)()
+    }
+
+    pub fn stamp(&self) -> Stamp {
+        Stamp::new(self.now(), &self.actor)
+    }
+
+    /// From now on a start is recorded together with what happens next; the owner sees to it that something does.
+    pub fn record_starts_later(&mut self) {
+        self.records_later = true;
+    }
+
+    /// Takes in that a run has ended; the next pass records it.
+    pub fn hear(&mut self, run: String, ending: Ending) {
+        self.heard.insert(run, Sighting::Ended(ending));
+    }
+
+    /// Has the next pass look at what really lives.
+    pub fn look_again(&mut self) {
+        self.is_look_due = true;
+    }
+
+    /// Whether there are starts that wait to be recorded.
+    pub fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Records what happened since the last pass, and claims what may start now: at most `limit`.
+    pub fn claim(
+        &mut self,
+        store: &mut Store,
+        settings: &Settings,
+        limit: Option<usize>,
+    ) -> Result<Vec<Assignment>, TownError> {
+        let stamp = self.stamp();
+        let policy = settings.policy(self.town.root());
+        let (mut findings, mut again) = self.look(store, settings)?;
+        if !findings.ended.is_empty() {
+            crash::point(CrashPoint::SawEnds);
+        }
+        findings.started.append(&mut self.pending);
+        let claimed = if limit == Some(0) {
+            record(store, &findings, &policy, &stamp)?;
+            Vec::new()
+        } else {
+            let mut claimant = claimant(&policy, &self.me, &mut self.seams.new_run, limit);
+            store.advance(&findings, &policy, Some(&mut claimant), &stamp)?
+        };
+        if !findings.started.is_empty() {
+            crash::point(CrashPoint::RecordedStart);
+        }
+        self.note_ends(&findings);
+        if !claimed.is_empty() {
+            crash::point(CrashPoint::Claimed);
+        }
+        again.extend(claimed);
+        self.take(&again);
+        Ok(again)
+    }
+
+    /// Records what happened since the last pass and takes up what a dead process left half-way; claims nothing new.
+    pub fn settle(&mut self, store: &mut Store, settings: &Settings) -> Result<Vec<Assignment>, TownError> {
+        self.claim(store, settings, Some(0))
+    }
+
+    /// Lets the dispatcher start runs that another verb of this process has claimed.
+    pub fn take(&mut self, assignments: &[Assignment]) {
+        self.in_flight.extend(assignments.iter().map(|assignment| assignment.run.clone()));
+    }
+
+    /// What a claim of this process looks like to the store.
+    pub fn claimant<'a>(&'a mut self, policy: &'a Policy, limit: Option<usize>) -> Claimant<'a> {
+        claimant(policy, &self.me, &mut self.seams.new_run, limit)
+    }
+
+    /// Starts prepared runs, and records how that went.
+    pub fn start(
+        &mut self,
+        store: &mut Store,
+        settings: &Settings,
+        prepared: Vec<Prepared>,
+    ) -> Result<PassReport, TownError> {
+        let launches: Vec<Launch> =
+            prepared.iter().filter_map(|(_, ready)| Some(ready.as_ref().ok()?.launch.clone())).collect();
+        if !launches.is_empty() {
+            crash::point(CrashPoint::Prepared);
+        }
+        let mut handles = self.runtime.start(&launches).into_iter();
+        if !launches.is_empty() {
+            crash::point(CrashPoint::Launched);
+        }
+        let stamp = self.stamp();
+        let (mut findings, mut report) = (Findings::default(), PassReport::default());
+        for (assignment, ready) in prepared {
+            self.in_flight.remove(&assignment.run);
+            let outcome = match ready {
+                Ok(ready) => match handles.next() {
+                    Some(Ok(handle)) => Ok(started(&assignment, &ready, &handle)),
+                    Some(Err(StartError::Unknown { .. })) | None => {
+                        report.unknown.push(assignment);
+                        continue;
+                    }
+                    Some(Err(error)) => Err(refused(&assignment, &ready, &error, stamp.now)),
+                },
+                Err(not_started) => Err(not_started),
+            };
+            match outcome {
+                Ok(started) => {
+                    findings.started.push(started);
+                    report.started.push(assignment);
+                }
+                Err(failure) => {
+                    report.failed.push((assignment, failure.error.clone()));
+                    findings.not_started.push(failure);
+                }
+            }
+        }
+        if self.records_later && findings.not_started.is_empty() {
+            self.pending.append(&mut findings.started);
+        }
+        let policy = settings.policy(self.town.root());
+        record(store, &findings, &policy, &stamp)?;
+        self.stop_unwanted(store, settings, &report.started)?;
+        if !report.unknown.is_empty() {
+            self.is_look_due = true;
+        }
+        if !findings.started.is_empty() {
+            crash::point(CrashPoint::RecordedStart);
+        }
+        Ok(report)
+    }
+
+    fn note_ends(&mut self, findings: &Findings) {
+        if findings.ended.is_empty() {
+            return;
+        }
+        crash::point(CrashPoint::RecordedEnds);
+        let ended: Vec<String> = findings.ended.iter().map(|end| end.run.clone()).collect();
+        self.stopped.retain(|run| !ended.contains(run));
+        self.unacknowledged.extend(ended);
+    }
+
+    /// Lets the runtime forget what has been recorded. Nothing waits for this, so it comes last.
+    pub fn acknowledge(&mut self) {
+        // What cannot be acknowledged now is seen again, and then known to have ended.
+        if !self.unacknowledged.is_empty() && self.runtime.acknowledge(&self.unacknowledged).is_ok() {
+            self.unacknowledged.clear();
+            crash::point(CrashPoint::Acknowledged);
+        }
+    }
+
+    /// What was given up or told to stop while it was being started is stopped now that it is there.
+    fn stop_unwanted(
+        &mut self,
+        store: &mut Store,
+        settings: &Settings,
+        started: &[Assignment],
+    ) -> Result<(), TownError> {
+        let now = self.now();
+        let is_late = |one: &Assignment| now >= one.claimed_at + settings.start_timeout;
+        // Where the start is recorded later, the pass that records it looks for orders to stop.
+        if started.is_empty() || (self.records_later && !started.iter().any(is_late)) {
+            return Ok(());
+        }
+        let live: BTreeMap<String, Run> = store.live_runs()?.into_iter().map(|run| (run.id.clone(), run)).collect();
+        for assignment in started {
+            match live.get(&assignment.run) {
+                Some(run) if run.stop.is_some() && self.stopped.insert(run.id.clone()) => {
+                    self.runtime.stop(&known(run), Stop::Gently)?;
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(run) = store.run(&assignment.run)? {
+                        self.runtime.stop(&known(&run), Stop::Now)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares what is recorded with what lives.
+    fn look(&mut self, store: &mut Store, settings: &Settings) -> Result<(Findings, Vec<Assignment>), TownError> {
+        let runs = store.live_runs()?;
+        let now = self.now();
+        // A start that takes too long is given up, whoever is at it.
+        let is_late = |run: &Run| now >= run.claimed_at + settings.start_timeout;
+        let is_settled = |run: &&Run| !self.in_flight.contains(&run.id) || is_late(run);
+        let runs: Vec<&Run> = runs.iter().filter(is_settled).collect();
+        let heard = std::mem::take(&mut self.heard);
+        let is_due = self.is_look_due || runs.iter().any(|run| self.needs_a_look(run, settings));
+        let mut look = Look::default();
+        if !is_due {
+            // What was told is known; the others are left alone.
+            for (id, sighting) in heard {
+                match runs.iter().find(|run| run.id == id) {
+                    Some(run) => self.look_at(run, Some(&sighting), store, settings, &mut look)?,
+                    None => self.unacknowledged.push(id), // somebody else was quicker to record it
+                }
+            }
+            return Ok((look.findings, look.again));
+        }
+        self.is_look_due = false;
+        if runs.is_empty() && self.unacknowledged.is_empty() && !self.looks_closely {
+            return Ok((look.findings, look.again));
+        }
+        let known: Vec<Known> = runs.iter().map(|run| known(run)).collect();
+        // Read before the survey: whoever has begun by now and is not seen in it is gone.
+        look.begun = runs.iter().filter(|run| self.has_begun(run)).map(|run| run.id.clone()).collect();
+        let sightings = self.runtime.survey(&known).inspect_err(|_| self.is_look_due = true)?;
+        self.looks_closely = false;
+        for run in runs {
+            self.look_at(run, sightings.get(&run.id), store, settings, &mut look)?;
+        }
+        self.forget_strangers(store, &sightings, &known)?;
+        Ok((look.findings, look.again))
+    }
+
+    /// Whether a run has to be stopped, given up or taken over, so that one has to know how it really is.
+    fn needs_a_look(&self, run: &Run, settings: &Settings) -> bool {
+        let now = self.now();
+        let is_after = |at: Option<Timestamp>, span: SignedDuration| at.is_some_and(|at| now >= at + span);
+        let is_to_stop = run.stop.is_some()
+            || is_after(run.finished_at(now), FINISH_GRACE)
+            || settings.max_run.is_some_and(|max| is_after(run.started_at, max));
+        let is_pending = self.pending.iter().any(|start| start.run == run.id);
+        let is_left = run.state == RunState::Starting
+            && !is_pending
+            && (run.starter == self.me || !(self.seams.is_alive)(&run.starter));
+        (is_to_stop && !self.stopped.contains(&run.id)) || is_left
+    }
+
+    /// Whether a run that is not recorded as started has left a trace of its own: its log, or its word.
+    fn has_begun(&self, run: &Run) -> bool {
+        run.state == RunState::Starting
+            && (run.finished_at(self.now()).is_some() || self.town.log_path(&run.id).exists())
+    }
+
+    fn look_at(
+        &mut self,
+        run: &Run,
+        sighting: Option<&Sighting>,
+        store: &mut Store,
+        settings: &Settings,
+        look: &mut Look,
+    ) -> Result<(), TownError> {
+        match sighting {
+            Some(Sighting::Ended(ending)) => look.findings.ended.push(Ended {
+                code: ending.code,
+                signal: ending.signal,
+                leftover: ending.leftover,
+                ..self.ended_unseen(run, store, settings)?
+            }),
+            Some(Sighting::Running(handle)) => {
+                let is_pending = self.pending.iter().any(|start| start.run == run.id);
+                if run.state == RunState::Starting && !is_pending {
+                    look.findings.started.push(self.adopted(run, handle, store, settings)?);
+                }
+                self.watch_over(run, store, settings)?;
+            }
+            None => self.look_at_missing(run, store, settings, look)?,
+        }
+        Ok(())
+    }
+
+    /// A run that nobody started: its starter is still at it, or somebody has to take over.
+    fn look_at_missing(
+        &mut self,
+        run: &Run,
+        store: &mut Store,
+        settings: &Settings,
+        look: &mut Look,
+    ) -> Result<(), TownError> {
+        let stamp = self.stamp();
+        let is_late = stamp.now >= run.claimed_at + settings.start_timeout;
+        let is_ours = run.starter == self.me;
+        // Told to stop or not: what its starter is just starting can only be stopped once it is there.
+        if !is_late && !is_ours && (self.seams.is_alive)(&run.starter) {
+            return Ok(());
+        }
+        if look.begun.contains(&run.id) {
+            // It ran, and ended while no keeper was there to see it: a second start would do its work twice.
+            look.findings.ended.push(self.ended_unseen(run, store, settings)?);
+            return Ok(());
+        }
+        if is_late || run.stop.is_some() {
+            let error = match &run.stop {
+                Some(stop) => stop.reason.clone(),
+                None => "the start took longer than `scheduler.start_timeout`".to_owned(),
+            };
+            let worktree = self.workplace(run, store, settings)?.map(|(path, _)| path);
+            look.findings.not_started.push(NotStarted { run: run.id.clone(), error, fault: Fault::Bead, worktree });
+            return Ok(());
+        }
+        if (is_ours || store.take_over(run, &self.me, &stamp)?)
+            && let Some(assignment) = store.assignment(&run.id)?
+        {
+            look.again.push(assignment);
+        }
+        Ok(())
+    }
+
+    /// A run that was started by a process which did not live to record it.
+    fn adopted(
+        &self,
+        run: &Run,
+        handle: &Handle,
+        store: &mut Store,
+        settings: &Settings,
+    ) -> Result<Started, TownError> {
+        let (worktree, branch) = self.workplace(run, store, settings)?.unzip();
+        let log = self.town.log_path(&run.id).display().to_string();
+        Ok(Started {
+            run: run.id.clone(),
+            pid: handle.pid,
+            birth: handle.birth,
+            branch: branch.flatten(),
+            worktree,
+            log,
+        })
+    }
+
+    /// A run that is gone, and nobody knows how.
+    fn ended_unseen(&self, run: &Run, store: &mut Store, settings: &Settings) -> Result<Ended, TownError> {
+        let (worktree, branch) = match run.state {
+            RunState::Starting => self.workplace(run, store, settings)?.unzip(),
+            _ => (run.worktree.clone(), Some(run.branch.clone())),
+        };
+        let kept = worktree.as_deref().and_then(|path| kept(Path::new(path)));
+        Ok(Ended {
+            run: run.id.clone(),
+            code: None,
+            signal: None,
+            leftover: 0,
+            worktree,
+            branch: branch.flatten(),
+            kept,
+        })
+    }
+
+    /// The worktree that was made for a run whose start is not recorded, and the branch that is in it.
+    fn workplace(
+        &self,
+        run: &Run,
+        store: &mut Store,
+        settings: &Settings,
+    ) -> Result<Option<(String, Option<String>)>, TownError> {
+        if settings.isolation(&run.rig) == Isolation::None {
+            return Ok(None);
+        }
+        let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };
+        let there = worktrees::places(&self.town, &assignment).filter(|path| path.join(".git").exists());
+        let mut there = there.map(|path| {
+            let branch = worktree::branch(&path).ok().flatten();
+            (path.display().to_string(), branch)
+        });
+        let own_branch = worktrees::branch_name(&assignment);
+        let first = there.next();
+        let is_its = |(_, branch): &(String, Option<String>)| branch.as_ref() == Some(&own_branch);
+        Ok(first.clone().into_iter().chain(there).find(is_its).or(first))
+    }
+
+    /// Ends what was told to stop, has run for too long, or lingers after its work is over.
+    fn watch_over(&mut self, run: &Run, store: &mut Store, settings: &Settings) -> Result<(), TownError> {
+        let now = self.now();
+        let is_over = run.finished_at(now).is_some_and(|at| now >= at + FINISH_GRACE);
+        let is_too_long =
+            settings.max_run.is_some_and(|max| run.started_at.is_some_and(|at| now >= at + max)) && run.stop.is_none();
+        if is_too_long && run.finished_at(now).is_none() {
+            let order = StopOrder {
+                at: now,
+                by: self.actor.clone(),
+                outcome: Outcome::TimedOut,
+                reason: "it ran longer than `witness.max_run`".to_owned(),
+            };
+            store.order_stop(&run.id, &order, &self.stamp())?;
+        }
+        if (run.stop.is_some() || is_over || is_too_long) && self.stopped.insert(run.id.clone()) {
+            self.runtime.stop(&known(run), Stop::Gently)?;
+        }
+        Ok(())
+    }
+
+    /// Endings that belong to no live run have been recorded before. What lives by now is for the next look.
+    fn forget_strangers(
+        &mut self,
+        store: &mut Store,
+        sightings: &BTreeMap<String, Sighting>,
+        known: &[Known],
+    ) -> Result<(), TownError> {
+        let mut strangers = Vec::new();
+        for run in sightings.keys().filter(|run| !known.iter().any(|known| known.run == **run)) {
+            if !self.in_flight.contains(run) && !store.run(run)?.is_some_and(|run| run.is_live()) {
+                strangers.push(run.clone());
+            }
+        }
+        if !strangers.is_empty() {
+            self.runtime.acknowledge(&strangers)?;
+        }
+        self.unacknowledged.clear();
+        Ok(())
+    }
+
+    /// When a pass has something to do for the runs that live, though nothing happens.
+    pub fn next_deadline(&self, store: &mut Store, settings: &Settings) -> Result<Option<Timestamp>, TownError> {
+        let mut deadlines = Vec::new();
+        for run in store.live_runs()? {
+            let is_stopped = self.stopped.contains(&run.id);
+            deadlines.extend(run.finished_at(self.now()).filter(|_| !is_stopped).map(|at| at + FINISH_GRACE));
+            if run.state == RunState::Starting {
+                deadlines.push(run.claimed_at + settings.start_timeout);
+                // Whoever else is at it may die without a word, and of a start that was not answered nobody hears.
+                let is_at_it = self.in_flight.contains(&run.id) || self.pending.iter().any(|start| start.run == run.id);
+                deadlines.extend((run.starter != self.me || !is_at_it).then(|| self.now() + STARTER_CHECK));
+            }
+            if let (Some(max), Some(at), false) = (settings.max_run, run.started_at, is_stopped) {
+                deadlines.push(at + max);
+            }
+        }
+        Ok(deadlines.into_iter().min())
+    }
+}
+
+#[derive(Default)]
+struct Look {
+    findings: Findings,
+    /// To be started again, because whoever claimed them is gone.
+    again: Vec<Assignment>,
+    /// Not recorded as started, but begun.
+    begun: BTreeSet<String>,
+}
+
+fn record(store: &mut Store, findings: &Findings, policy: &Policy, stamp: &Stamp) -> Result<(), TownError> {
+    if !findings.is_empty() {
+        store.advance(findings, policy, None, stamp)?;
+    }
+    Ok(())
+}
+
+fn claimant<'a>(
+    policy: &'a Policy,
+    me: &'a str,
+    new_run: &'a mut (dyn FnMut() -> String + Send),
+    limit: Option<usize>,
+) -> Claimant<'a> {
+    Claimant { policy, starter: me, new_run, limit }
+}
+
+/// What the runtime needs to know to find a run again.
+pub fn known(run: &Run) -> Known {
+    let handle = run.pid.zip(run.birth).map(|(pid, birth)| Handle { pid, birth });
+    Known { run: run.id.clone(), handle }
+}
+
+/// Why a worktree cannot be given to the next run: somebody's work is in it.
+fn kept(path: &Path) -> Option<String> {
+    worktree::unsaved(path).ok().flatten().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Making a run ready: worktree, log and command line, and what it means when that fails. // SPEC P5, D5
+//!
+//! Touches neither store nor runtime, so it may run on any thread.
+
+use std::path::PathBuf;
+
+use gt_runtime::{Handle, Launch, StartError};
+use gt_store::{Assignment, Fault, NotStarted, Started};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::agents::{self, Workplace};
+use crate::settings::{Isolation, Settings};
+use crate::town::Town;
+use crate::worktrees;
+
+/// How long an agent whose program is missing is left alone.
+const AGENT_TROUBLE: SignedDuration = SignedDuration::from_mins(1);
+/// How long a machine without room is left alone.
+pub(crate) const TOWN_TROUBLE: SignedDuration = SignedDuration::from_secs(30);
+
+/// A run that is ready to be started, or why it never will be.
+pub type Prepared = (Assignment, Result<Ready, NotStarted>);
+
+/// A launch with the place it was made for.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    pub launch: Launch,
+    pub(super) worktree: Option<PathBuf>,
+    branch: Option<String>,
+}
+
+pub(super) fn started(assignment: &Assignment, ready: &Ready, handle: &Handle) -> Started {
+    Started {
+        run: assignment.run.clone(),
+        pid: handle.pid,
+        birth: handle.birth,
+        branch: ready.branch.clone(),
+        worktree: ready.worktree.as_ref().map(|path| path.display().to_string()),
+        log: ready.launch.log.display().to_string(),
+    }
+}
+
+pub(super) fn refused(assignment: &Assignment, ready: &Ready, error: &StartError, now: Timestamp) -> NotStarted {
+    let fault = match error {
+        StartError::NoProgram { .. } => Fault::Agent { until: now + AGENT_TROUBLE },
+        StartError::NoRoom { .. } => Fault::Town { until: now + TOWN_TROUBLE },
+        StartError::Failed { .. } | StartError::Unknown { .. } => Fault::Bead,
+    };
+    let worktree = ready.worktree.as_ref().map(|path| path.display().to_string());
+    NotStarted { run: assignment.run.clone(), error: error.to_string(), fault, worktree }
+}
+
+/// Makes worktree, log and command line of a run.
+pub fn prepare(town: &Town, settings: &Settings, assignment: Assignment, now: Timestamp) -> Prepared {
+    let ready = make_ready(town, settings, &assignment, now);
+    (assignment, ready)
+}
+
+fn make_ready(town: &Town, settings: &Settings, assignment: &Assignment, now: Timestamp) -> Result<Ready, NotStarted> {
+    let fail = |error: String, fault: Fault| NotStarted { run: assignment.run.clone(), error, fault, worktree: None };
+    let agent = agents::find(&settings.config, &assignment.agent)
+        .map_err(|error| fail(error, Fault::Agent { until: now + AGENT_TROUBLE }))?;
+    let log = town.log_path(&assignment.run);
+    std::fs::create_dir_all(town.logs_dir()).map_err(|error| {
+        let cause = format!("cannot make {}: {error}", town.logs_dir().display());
+        fail(cause, Fault::Town { until: now + TOWN_TROUBLE })
+    })?;
+    if !std::path::Path::new(&assignment.rig.path).is_dir() {
+        let cause = format!("there is no repository at {}", assignment.rig.path);
+        return Err(fail(cause, Fault::Rig { until: now + TOWN_TROUBLE }));
+    }
+    let (worktree, branch) = match settings.isolation(&assignment.rig.name) {
+        Isolation::None => (None, None),
+        Isolation::Worktree => {
+            let (path, branch) = worktrees::make(town, assignment)
+                .map_err(|error| fail(crate::chain(&error), worktrees::fault_of(&error, now)))?;
+            (Some(path), Some(branch))
+        }
+    };
+    let dir = worktree.clone().unwrap_or_else(|| PathBuf::from(&assignment.rig.path));
+    let place = Workplace { dir: &dir, branch: branch.as_deref(), log: &log };
+    Ok(Ready { launch: agents::launch(&agent, assignment, &place, town), worktree, branch })
+}

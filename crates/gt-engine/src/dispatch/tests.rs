@@ -1,0 +1,126 @@
+//! Two who look at the same town at the same time, as a daemon and a command that waits for an agent do.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use gt_core::bead::Bead;
+use gt_core::context::SlingFields;
+use gt_core::rig::{Rig, RigState};
+use gt_runtime::simulated::SimulatedRuntime;
+use gt_runtime::{Handle, Known, Launch, News, Runtime, RuntimeError, Sighting, StartError, Stop};
+use gt_store::{ConvoyWish, NewBead, Sling, Stamp, Store};
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use super::{Dispatcher, Seams};
+
+use crate::once::{self, Limits, Turn};
+use crate::settings::Settings;
+use crate::town::Town;
+
+/// A runtime in which something happens right before each survey.
+struct Meddling {
+    world: SimulatedRuntime,
+    before_survey: Box<dyn FnMut() + Send>,
+}
+
+impl Runtime for Meddling {
+    fn start(&mut self, launches: &[Launch]) -> Vec<Result<Handle, StartError>> {
+        self.world.start(launches)
+    }
+
+    fn survey(&mut self, known: &[Known]) -> Result<BTreeMap<String, Sighting>, RuntimeError> {
+        (self.before_survey)();
+        self.world.survey(known)
+    }
+
+    fn stop(&mut self, known: &Known, how: Stop) -> Result<(), RuntimeError> {
+        self.world.stop(known, how)
+    }
+
+    fn acknowledge(&mut self, runs: &[String]) -> Result<(), RuntimeError> {
+        self.world.acknowledge(runs)
+    }
+
+    fn watch(&mut self, news: News) -> Result<(), RuntimeError> {
+        self.world.watch(news)
+    }
+}
+
+/// A town with a rig, and its settings.
+fn town() -> (TempDir, Town, Settings) {
+    let dir = TempDir::with_prefix("dispatch-").expect("a temporary directory can be made");
+    let stamp = Stamp::new(Timestamp::now(), "tester");
+    let (town, _) = Town::init(dir.path(), &stamp).expect("the directory is empty");
+    let rig = Rig {
+        name: "shop".to_owned(),
+        prefix: "gt".to_owned(),
+        path: dir.path().display().to_string(),
+        url: None,
+        branch: "main".to_owned(),
+        state: RigState::Active,
+    };
+    open(&town).add_rig(&rig, &stamp).expect("it is the first");
+    let config = "default_agent = \"a\"\n[agents.a]\ncommand = [\"a\"]\n[rigs.shop]\nisolation = \"none\"\n";
+    std::fs::write(town.config_path(), config).expect("the town can be written");
+    let settings = Settings::load(&town).expect("the config is right");
+    (dir, town, settings)
+}
+
+fn turn(town: &Town) -> Turn {
+    Turn::take(town, Limits::default()).expect("nobody else passes")
+}
+
+fn open(town: &Town) -> Store {
+    Store::open(&town.store_path()).expect("the store is there")
+}
+
+/// Makes a bead and schedules it.
+fn sling(store: &mut Store) -> String {
+    let stamp = Stamp::new(Timestamp::now(), "tester");
+    let new = NewBead { prefix: "gt".to_owned(), parent: None, bead: Bead::new("", "Work") };
+    let bead = store.create_bead(&new, &stamp).expect("nothing is wrong with it");
+    let sling = Sling {
+        beads: vec![bead.clone()],
+        rig: None,
+        fields: SlingFields::default(),
+        force: false,
+        convoy: ConvoyWish::No,
+        is_batch: false,
+    };
+    store.sling(&sling, None, &stamp).expect("nothing is wrong with it");
+    bead
+}
+
+fn dispatcher(town: &Town, runtime: impl Runtime + Send + 'static) -> Dispatcher {
+    Dispatcher::new(town.clone(), Box::new(runtime), "tester", Seams::real())
+}
+
+#[test]
+fn an_end_that_nobody_has_recorded_is_not_acknowledged_by_one_who_looked_too_early() {
+    let (_dir, town, settings) = town();
+    let world = SimulatedRuntime::default();
+    let mut first = dispatcher(&town, world.clone());
+    let mut store = open(&town);
+    let long = sling(&mut store);
+    once::run(&mut first, &mut store, turn(&town), 0).expect("it starts");
+    let quick = sling(&mut store);
+    let first = Arc::new(Mutex::new((first, store)));
+    // While the second one looks, the first one starts a run that ends at once.
+    let meddling = {
+        let (first, world, town, quick) = (Arc::clone(&first), world.clone(), town.clone(), quick.clone());
+        move || {
+            let (dispatcher, store) = &mut *first.lock().expect("nobody panics with it");
+            let report = once::run(dispatcher, store, turn(&town), 0).expect("it starts");
+            assert_eq!(report.started[0].bead, quick);
+            world.end(&report.started[0].run, Some(7), None);
+        }
+    };
+    let mut second = dispatcher(&town, Meddling { world, before_survey: Box::new(meddling) });
+    once::settle(&mut second, &mut open(&town), &settings).expect("there is nothing to do");
+    let (first, store) = &mut *first.lock().expect("nobody panics with it");
+    once::settle(first, store, &settings).expect("the end is recorded");
+    let run = &store.runs_of(&quick).expect("the bead is there")[0];
+    assert_eq!((run.is_live(), run.end_reason.as_deref()), (false, Some("exit code 7")));
+    assert!(store.runs_of(&long).expect("the bead is there")[0].is_live());
+}

@@ -1,0 +1,182 @@
+//! The settings of dispatch, read off the config and the machine. // SPEC D3, D9
+//!
+//! The rules themselves are `gt_core::plan`; here a config becomes a `Policy`, and the machine's state its guards.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use gt_core::plan::{Caps, Guard, Policy};
+use jiff::SignedDuration;
+
+use crate::config::{Config, Value, join};
+use crate::error::TownError;
+use crate::town::Town;
+
+/// How long a look at the machine holds.
+const MEASURED_FOR: Duration = Duration::from_secs(1);
+
+/// What dispatch goes by: the config as it was read last.
+#[derive(Debug)]
+pub struct Settings {
+    pub config: Config,
+    pub spawn_delay: SignedDuration,
+    pub start_timeout: SignedDuration,
+    /// `None`: runs may last for ever.
+    pub max_run: Option<SignedDuration>,
+    pub heartbeat: SignedDuration,
+    policy: Policy,
+    /// What the machine said last, and when: it is not asked at every turn.
+    measured: Mutex<Option<(Instant, Vec<Guard>)>>,
+}
+
+/// Where a polecat works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// In a worktree of its own.
+    Worktree,
+    /// In the rig itself.
+    None,
+}
+
+impl Settings {
+    pub fn new(config: Config) -> Settings {
+        let span = |key: &str| SignedDuration::try_from(config.duration(key)).unwrap_or(SignedDuration::MAX);
+        let some = |span: SignedDuration| (!span.is_zero()).then_some(span);
+        Settings {
+            spawn_delay: span("scheduler.spawn_delay"),
+            start_timeout: span("scheduler.start_timeout"),
+            max_run: some(span("witness.max_run")),
+            heartbeat: span("daemon.heartbeat"),
+            policy: policy(&config),
+            measured: Mutex::new(None),
+            config,
+        }
+    }
+
+    /// Reads a town's settings. Where the file is missing for a moment nobody guesses: no cap would be the wrong guess.
+    pub fn load(town: &Town) -> Result<Settings, TownError> {
+        let path = town.config_path();
+        if !path.exists() {
+            return Err(TownError::NoConfig { path });
+        }
+        Ok(Settings::new(town.config_file().load()?))
+    }
+
+    /// The policy, with the guards that the machine trips right now.
+    pub fn policy(&self, town: &Path) -> Policy {
+        Policy { guards: self.guards(town), ..self.policy.clone() }
+    }
+
+    fn guards(&self, town: &Path) -> Vec<Guard> {
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*measured {
+            Some((at, guards)) if at.elapsed() < MEASURED_FOR => guards.clone(),
+            _ => measured.insert((Instant::now(), guards(&self.config, town))).1.clone(),
+        }
+    }
+
+    /// Other limits, for one command.
+    pub fn limit_once(&mut self, batch: Option<usize>, max_polecats: Option<usize>) {
+        self.policy.batch = batch.or(self.policy.batch);
+        self.policy.caps.town = max_polecats.or(self.policy.caps.town);
+    }
+
+    pub fn isolation(&self, rig: &str) -> Isolation {
+        match self.config.text(&join(&["rigs", rig, "isolation"])).as_deref() {
+            Some("none") => Isolation::None,
+            _ => Isolation::Worktree,
+        }
+    }
+}
+
+/// The name of this machine.
+pub fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+fn policy(config: &Config) -> Policy {
+    let count = |key: &str| usize::try_from(config.integer(key)).ok().filter(|n| *n > 0);
+    let span = |key: &str| SignedDuration::try_from(config.duration(key)).unwrap_or(SignedDuration::MAX);
+    let host = host();
+    let town = count("scheduler.max_polecats");
+    let caps = Caps {
+        town,
+        rigs: named_caps(config, "rigs", "max_polecats"),
+        agents: named_caps(config, "agents", "max"),
+        host: count(&join(&["hosts", &host, "max"])),
+    };
+    Policy {
+        is_deferred: town.is_some(),
+        caps,
+        batch: match config.value("scheduler.batch_size") {
+            Some(Value::Integer(n)) => usize::try_from(n).ok(),
+            _ => None,
+        },
+        by_priority: config.text("scheduler.order").as_deref() == Some("priority"),
+        default_agent: config.text("default_agent").unwrap_or_default(),
+        host,
+        guards: Vec::new(),
+        starts_per_second: count("guards.starts_per_second"),
+        daily_cents: match config.value("budget.daily") {
+            Some(Value::Money { micros, .. }) if micros > 0 => i64::try_from(micros / 10_000).ok(),
+            _ => None,
+        },
+        max_failures: config.integer("scheduler.max_failures"),
+        breaker_reset: span("scheduler.breaker_reset"),
+        redispatch_cooldown: span("witness.redispatch_cooldown"),
+        redispatch_attempts: config.integer("witness.redispatch_attempts"),
+    }
+}
+
+fn named_caps(config: &Config, group: &str, leaf: &str) -> BTreeMap<String, usize> {
+    let cap = |name: &str| usize::try_from(config.integer(&join(&[group, name, leaf]))).ok().filter(|n| *n > 0);
+    config.names(group).into_iter().filter_map(|name| Some((name.to_owned(), cap(name)?))).collect()
+}
+
+/// What about this machine forbids to start anything. What cannot be measured forbids nothing.
+fn guards(config: &Config, town: &Path) -> Vec<Guard> {
+    let mut guards = Vec::new();
+    let load_max = config.integer("guards.load_per_core");
+    if let Some(load) = load_per_core().filter(|load| load_max > 0 && *load > load_max as f64) {
+        let message = format!("the load is {load:.1} per core, above `guards.load_per_core` = {load_max}");
+        guards.push(Guard { code: "guard-load", message });
+    }
+    let sizes = [
+        ("guard-memory", "memory", "guards.free_memory", free_memory()),
+        ("guard-disk", "disk", "guards.free_disk", free_disk(town)),
+    ];
+    for (code, what, key, free) in sizes {
+        let least = config.size_bytes(key);
+        if let Some(free) = free.filter(|free| *free < least) {
+            let (free, least) = (megabytes(free), megabytes(least));
+            let message = format!("only {free} of {what} are free, less than `{key}` = {least}");
+            guards.push(Guard { code, message });
+        }
+    }
+    guards
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes / 1_000_000)
+}
+
+fn load_per_core() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    let load: f64 = text.split_whitespace().next()?.parse().ok()?;
+    let n_cores = std::thread::available_parallelism().ok()?.get();
+    Some(load / n_cores as f64)
+}
+
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+fn free_disk(town: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(town).ok()?;
+    Some(disk.f_bavail * disk.f_frsize)
+}

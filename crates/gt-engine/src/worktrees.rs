@@ -1,0 +1,62 @@
+//! Where polecats work: which place and which branch a run gets. Making them is `gt_runtime::worktree`'s.
+
+use std::path::{Path, PathBuf};
+
+use gt_runtime::worktree::{self, WorktreeError};
+use gt_store::{Assignment, Fault};
+use jiff::Timestamp;
+
+use crate::agents;
+use crate::dispatch::TOWN_TROUBLE;
+use crate::town::Town;
+
+/// A full disk, a missing git or a broken repository is not the bead's fault. // SPEC D5
+pub(crate) fn fault_of(error: &WorktreeError, now: Timestamp) -> Fault {
+    const NO_ROOM: &str = "No space left on device";
+    let town = Fault::Town { until: now + TOWN_TROUBLE };
+    match error {
+        WorktreeError::NoGit { .. } => town,
+        WorktreeError::Git { said, .. } if said.contains(NO_ROOM) => town,
+        WorktreeError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => town,
+        // What is wrong with the repository is wrong for every bead of the rig.
+        WorktreeError::NoCommits { .. } | WorktreeError::Git { .. } | WorktreeError::Io { .. } => {
+            Fault::Rig { until: now + TOWN_TROUBLE }
+        }
+        _ => Fault::Bead,
+    }
+}
+
+/// The polecat's own worktree, on a new branch; where somebody's changes lie in it, one beside it.
+pub(crate) fn make(town: &Town, assignment: &Assignment) -> Result<(PathBuf, String), WorktreeError> {
+    let repository = Path::new(&assignment.rig.path);
+    let base = agents::base_branch(assignment);
+    let branch = branch_name(assignment);
+    let mut last = None;
+    for path in places(town, assignment) {
+        match worktree::prepare(repository, &path, &branch, base) {
+            Ok(_) => return Ok((path, branch)),
+            // Somebody's work, or what was left of another repository: it stays, and the polecat goes beside it.
+            Err(error @ (WorktreeError::Dirty { .. } | WorktreeError::NotAWorktree { .. })) => last = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    let own = || town.worktree(&assignment.rig.name, &assignment.polecat.name);
+    Err(last.unwrap_or_else(|| WorktreeError::Dirty { path: own() }))
+}
+
+/// Where a polecat may work: where it did last, in its own place, or beside it.
+pub(crate) fn places(town: &Town, assignment: &Assignment) -> impl Iterator<Item = PathBuf> {
+    let polecat = &assignment.polecat;
+    let own = town.worktree(&assignment.rig.name, &polecat.name);
+    let beside = {
+        let (own, name) = (own.clone(), polecat.name.clone());
+        (2..100).map(move |n| own.with_file_name(format!("{name}-{n}")))
+    };
+    polecat.worktree.as_ref().map(PathBuf::from).into_iter().chain([own]).chain(beside)
+}
+
+/// The branch of a run: its own, for it has the run's id in it.
+pub(crate) fn branch_name(assignment: &Assignment) -> String {
+    let short_run = assignment.run.rsplit('-').next().unwrap_or(&assignment.run);
+    format!("polecat/{}/{}@{short_run}", assignment.polecat.name, assignment.bead)
+}

@@ -1,0 +1,15 @@
+//! Dispatch as the store remembers it: contexts, claims, runs, polecats, holds. (docs/decisions/0004)
+//!
+//! Each verb is one transaction. What may start is decided by `gt_core::plan`; starting it is the engine's.
+
+pub(crate) mod check;
+pub(crate) mod claim;
+pub(crate) mod contexts;
+pub(crate) mod convoys;
+pub(crate) mod outlook;
+pub(crate) mod polecats;
+pub(crate) mod records;
+pub(crate) mod runs;
+pub(crate) mod scene;
+pub(crate) mod scheduler;
+pub(crate) mod sling;

@@ -1,0 +1,61 @@
+//! The judge of dispatch: what must hold between contexts, runs, polecats and beads. // DESIGN, invariants
+//!
+//! Slow on purpose, like the judge of readiness: for tests and `gt doctor`.
+
+use rusqlite::Connection;
+
+use crate::error::Result;
+
+/// What must never be, each with a query that finds it.
+const NEVER: [(&str, &str); 7] = [
+    (
+        "a bead has two contexts that are not closed",
+        "SELECT bead FROM context WHERE state <> 'closed' GROUP BY bead HAVING count(*) > 1",
+    ),
+    ("a bead has two live runs", "SELECT bead FROM run WHERE state <> 'ended' GROUP BY bead HAVING count(*) > 1"),
+    (
+        "the queue does not follow the bead of a context",
+        "SELECT context.id FROM context JOIN bead ON bead.key = context.bead WHERE context.state = 'open'
+           AND context.ready <> CASE WHEN bead.standing IS NULL THEN 2 ELSE bead.standing = 'ready' END",
+    ),
+    (
+        "a context is claimed by a run that does not live",
+        "SELECT id FROM context WHERE state = 'claimed'
+           AND NOT EXISTS (SELECT 1 FROM run WHERE run.id = context.run AND run.state <> 'ended')",
+    ),
+    (
+        "a run is being started without its context",
+        "SELECT id FROM run WHERE state = 'starting'
+           AND NOT EXISTS (SELECT 1 FROM context WHERE context.id = run.context AND context.state = 'claimed')",
+    ),
+    (
+        "a polecat has a run that does not live",
+        "SELECT name FROM polecat WHERE run IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM run WHERE run.id = polecat.run AND run.state <> 'ended')",
+    ),
+    (
+        "a live run has no polecat of its own",
+        "SELECT id FROM run WHERE state <> 'ended' AND (SELECT count(*) FROM polecat WHERE polecat.run = run.id) <> 1",
+    ),
+];
+
+/// Every sentence that does not hold; empty when all is well.
+pub(crate) fn complaints(tx: &Connection) -> Result<Vec<String>> {
+    let mut complaints = Vec::new();
+    for (sentence, sql) in NEVER {
+        let n: i64 = tx.query_row(&format!("SELECT count(*) FROM ({sql})"), [], |row| row.get(0))?;
+        if n > 0 {
+            complaints.push(format!("{sentence} ({n} times)"));
+        }
+    }
+    Ok(complaints)
+}
+
+/// Mends what can be worked out anew: the queue's view of the beads.
+pub(crate) fn mend_queue(tx: &Connection) -> Result<usize> {
+    Ok(tx.execute(
+        "UPDATE context SET ready = (SELECT CASE WHEN standing IS NULL THEN 2 ELSE standing = 'ready' END
+           FROM bead WHERE key = context.bead) WHERE state = 'open'",
+        [],
+    )?)
+}

@@ -1,0 +1,338 @@
+//! The claim: the one place that gives work to runs. // SPEC D2, D3, P6
+//!
+//! In one transaction it counts what lives, asks the plan, and writes run, hook, context and polecat together. Whoever
+//! calls it, from whatever path, cannot exceed a cap or take a bead twice.
+
+use gt_core::context::{CloseReason, SlingFields};
+use gt_core::event::EventType;
+use gt_core::names;
+use gt_core::plan::{Planner, Policy, Verdict};
+use gt_core::readiness::Standing;
+use gt_core::rig::Rig;
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+use serde_json::json;
+
+use crate::dispatch::contexts::{self, Context};
+use crate::dispatch::polecats::{self, Polecat, Stable};
+use crate::dispatch::records::{self, Hold};
+use crate::dispatch::runs::{self, Ended, NotStarted, Run, Started};
+use crate::dispatch::scene::{self, Candidates, Work};
+use crate::dispatch::scheduler;
+use crate::error::{Result, StoreError};
+use crate::rows::{self, Key, micros};
+use crate::store::{Stamp, Store};
+use crate::{events, rigs};
+
+/// Contexts read at a time.
+const PAGE: usize = 256;
+
+/// Who claims, and with what.
+pub struct Claimant<'a> {
+    pub policy: &'a Policy,
+    /// The process that will start the runs.
+    pub starter: &'a str,
+    /// Makes run ids.
+    pub new_run: &'a mut dyn FnMut() -> String,
+    /// Claims no more than this.
+    pub limit: Option<usize>,
+}
+
+/// A run that has been claimed and is to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    pub run: String,
+    pub context: String,
+    pub bead: String,
+    pub title: String,
+    pub description: Option<String>,
+    pub acceptance: Option<String>,
+    pub rig: Rig,
+    pub polecat: Polecat,
+    pub agent: String,
+    pub fields: SlingFields,
+    /// Runs of this bead that ended without finishing it.
+    pub attempts: i64,
+    /// Where the last of them left its work.
+    pub left_branch: Option<String>,
+    pub claimed_at: Timestamp,
+}
+
+/// What was found out since the last pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Findings {
+    pub started: Vec<Started>,
+    pub not_started: Vec<NotStarted>,
+    pub ended: Vec<Ended>,
+}
+
+impl Findings {
+    pub fn is_empty(&self) -> bool {
+        self.started.is_empty() && self.not_started.is_empty() && self.ended.is_empty()
+    }
+}
+
+impl Store {
+    /// Records what happened, and with a claimant claims all that may start after it, in one transaction.
+    pub fn advance(
+        &mut self,
+        findings: &Findings,
+        policy: &Policy,
+        claimant: Option<&mut Claimant<'_>>,
+        stamp: &Stamp,
+    ) -> std::result::Result<Vec<Assignment>, StoreError> {
+        self.write(stamp, |tx| {
+            runs::record(tx, findings, policy, stamp)?;
+            claimant.map_or(Ok(Vec::new()), |claimant| claim_ready(tx, claimant, stamp))
+        })
+    }
+
+    /// The assignment of a live run, as it was claimed.
+    pub fn assignment(&mut self, run: &str) -> std::result::Result<Option<Assignment>, StoreError> {
+        self.read(|tx| assignment(tx, run))
+    }
+}
+
+fn assignment(tx: &Connection, id: &str) -> Result<Option<Assignment>> {
+    let Some(run) = runs::by_id(tx, id)?.filter(Run::is_live) else { return Ok(None) };
+    let (Some(polecat), Some(context)) = (polecats::of_run(tx, id)?, contexts::by_id(tx, &run.context)?) else {
+        return Ok(None);
+    };
+    let Ok(fields) = context.sling_fields() else { return Ok(None) };
+    // A rig that was taken off the registry meanwhile starts nothing.
+    let Some(rig) = rigs::all(tx)?.into_iter().find(|rig| rig.name == run.rig) else { return Ok(None) };
+    let bead = rows::load(tx, context.bead)?;
+    let record = records::load(tx, context.bead)?;
+    Ok(Some(Assignment {
+        run: run.id,
+        context: context.id,
+        description: bead.body.text("description"),
+        acceptance: bead.body.text("acceptance_criteria"),
+        bead: bead.id,
+        title: bead.title,
+        rig,
+        polecat,
+        agent: run.agent,
+        fields,
+        attempts: record.attempts,
+        left_branch: record.branch,
+        claimed_at: run.claimed_at,
+    }))
+}
+
+pub(crate) fn claim_ready(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &Stamp) -> Result<Vec<Assignment>> {
+    let policy = claimant.policy;
+    let scene = scene::scene(tx, policy, stamp.now)?;
+    if scene.pause.is_none() {
+        half_open(tx, stamp)?;
+    }
+    close_stale(tx, stamp)?;
+    let rigs = rigs::all(tx)?;
+    let candidates = Candidates::new(tx, policy, &rigs, &scene);
+    let mut planner = Planner::new(scene);
+    let mut stable = Stable::default();
+    let mut claimed = Vec::new();
+    let mut after = Place::START;
+    let is_enough = |n: usize| claimant.limit.is_some_and(|limit| n >= limit);
+    'pages: while !planner.is_full() && !is_enough(claimed.len()) {
+        let page = ready_page(tx, policy.by_priority, &after, stamp.now)?;
+        let Some(last) = page.last() else { break };
+        after = last.place();
+        for item in page {
+            if planner.is_full() || is_enough(claimed.len()) {
+                break 'pages;
+            }
+            let fields = match item.context.sling_fields() {
+                Ok(fields) => fields,
+                Err(why) => {
+                    quarantine(tx, &item.context, &why, stamp)?;
+                    continue;
+                }
+            };
+            let work = Work {
+                id: &item.work_id,
+                standing: Standing::Ready,
+                assignee: item.assignee.as_deref(),
+                waits_for: Vec::new(),
+            };
+            let candidate = candidates.make(&item.context, work, stamp.now)?;
+            if planner.consider(&candidate) == Verdict::Start {
+                let rig = candidates.rig(&item.context.rig).expect("the plan holds what has no rig").clone();
+                let run = (claimant.new_run)();
+                let polecat = stable.find(tx, &rig.name, item.context.bead, stamp.now)?;
+                let hook = Hook { item, fields, rig, polecat, run, agent: candidate.agent };
+                claimed.push(hook.write(tx, claimant.starter, &policy.host, stamp)?);
+            }
+        }
+    }
+    if !claimed.is_empty() {
+        scheduler::note_dispatch(tx, claimed.len(), stamp)?;
+    }
+    Ok(claimed)
+}
+
+/// A context that nobody can read is closed at once, and said so. // SPEC D5
+fn quarantine(tx: &Connection, context: &Context, why: &str, stamp: &Stamp) -> Result<()> {
+    let mut record = records::load(tx, context.bead)?;
+    record.last_failure = Some(why.to_owned());
+    record.hold = Some(Hold::Invalid);
+    records::save(tx, context.bead, &record)?;
+    contexts::close(tx, context, CloseReason::InvalidContext, Some(why), stamp)
+}
+
+/// Work that was finished by somebody else needs no agent any more. // SPEC D7
+fn close_stale(tx: &Connection, stamp: &Stamp) -> Result<()> {
+    let sql = format!("SELECT {} FROM context WHERE state = 'open' AND ready = 2", contexts::COLUMNS);
+    let stale: Vec<Context> =
+        tx.prepare_cached(&sql)?.query_map([], contexts::from_row)?.collect::<rusqlite::Result<_>>()?;
+    for context in stale {
+        contexts::close(tx, &context, CloseReason::StaleWorkBead, None, stamp)?;
+    }
+    Ok(())
+}
+
+/// A broken circuit lets one try through when its time has come. // SPEC D5
+fn half_open(tx: &Connection, stamp: &Stamp) -> Result<()> {
+    for (bead, context) in records::due(tx, stamp.now)? {
+        records::lift(tx, bead)?;
+        let Some(last) = contexts::by_id(tx, &context)?.filter(Context::is_valid) else { continue };
+        if contexts::live_of(tx, bead)?.is_none() {
+            contexts::again_as_new(tx, &Context { retry_at: None, ..last }, "breaker", stamp)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where in the queue a page ends.
+struct Place {
+    priority: i64,
+    enqueued_at: i64,
+    id: String,
+}
+
+impl Place {
+    const START: Place = Place { priority: i64::MIN, enqueued_at: i64::MIN, id: String::new() };
+}
+
+/// A context whose work is ready.
+struct Item {
+    context: Context,
+    work_id: String,
+    title: String,
+    description: Option<String>,
+    acceptance: Option<String>,
+    assignee: Option<String>,
+    priority: i64,
+}
+
+impl Item {
+    fn place(&self) -> Place {
+        let enqueued_at = micros(self.context.enqueued_at);
+        Place { priority: self.priority, enqueued_at, id: self.context.id.clone() }
+    }
+}
+
+/// What can be started but for the caps: what the plan would hold anyway, because its rig takes no work or its time has
+/// not come, is passed over here, where that is cheap.
+fn ready_page(tx: &Connection, by_priority: bool, after: &Place, now: Timestamp) -> Result<Vec<Item>> {
+    const AFTER: usize = contexts::N_COLUMNS;
+    let (order, from) = if by_priority {
+        ("context.priority, enqueued_at, context.id", "(context.priority, enqueued_at, context.id) > (?1, ?2, ?3)")
+    } else {
+        ("enqueued_at, context.id", "?1 IS NOT NULL AND (enqueued_at, context.id) > (?2, ?3)")
+    };
+    let sql = format!(
+        "SELECT {}, bead.id, bead.title, bead.assignee, context.priority,
+           body ->> '$.description', body ->> '$.acceptance_criteria'
+         FROM context JOIN bead ON bead.key = context.bead JOIN bead_body ON bead_body.bead = context.bead
+         WHERE context.state = 'open' AND context.ready = 1 AND {from}
+           AND context.rig IN (SELECT name FROM rig WHERE state = 'active')
+           AND (context.retry_at IS NULL OR context.retry_at <= ?4) ORDER BY {order} LIMIT {PAGE}",
+        contexts::COLUMNS
+    );
+    let mut query = tx.prepare_cached(&sql)?;
+    let items = query.query_map(params![after.priority, after.enqueued_at, after.id, micros(now)], |row| {
+        Ok(Item {
+            context: contexts::from_row(row)?,
+            work_id: row.get(AFTER)?,
+            title: row.get(AFTER + 1)?,
+            assignee: row.get(AFTER + 2)?,
+            priority: row.get(AFTER + 3)?,
+            description: text_or_none(row, AFTER + 4)?,
+            acceptance: text_or_none(row, AFTER + 5)?,
+        })
+    })?;
+    Ok(items.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A field of a stranger's bead may hold anything; only a text is a text.
+fn text_or_none(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    match row.get_ref(column)? {
+        rusqlite::types::ValueRef::Text(_) => row.get(column),
+        _ => Ok(None),
+    }
+}
+
+/// Everything that one claim writes.
+struct Hook {
+    item: Item,
+    fields: SlingFields,
+    rig: Rig,
+    polecat: Polecat,
+    run: String,
+    agent: String,
+}
+
+impl Hook {
+    fn write(self, tx: &Connection, starter: &str, host: &str, stamp: &Stamp) -> Result<Assignment> {
+        let Hook { item, fields, rig, polecat, run, agent } = self;
+        let record = records::load(tx, item.context.bead)?;
+        hook_bead(tx, item.context.bead, &names::assignee(&rig.name, &polecat.name), stamp)?;
+        tx.prepare_cached("UPDATE context SET state = 'claimed', run = ?2 WHERE id = ?1")?
+            .execute(params![item.context.id, run])?;
+        tx.prepare_cached(
+            "INSERT INTO run (id, bead, context, rig, polecat, agent, host, state, starter, claimed_at, session)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'starting', ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            run,
+            item.context.bead,
+            item.context.id,
+            rig.name,
+            polecat.name,
+            agent,
+            host,
+            starter,
+            micros(stamp.now),
+            names::session(&rig.prefix, &polecat.name),
+        ])?;
+        polecats::occupy(tx, &polecat, &run, &item.work_id, stamp)?;
+        let data = json!({ "rig": rig.name, "polecat": polecat.name, "agent": agent, "context": item.context.id });
+        events::append_of_run(tx, stamp, EventType::BeadHooked, &item.work_id, &run, &data)?;
+        Ok(Assignment {
+            run,
+            context: item.context.id,
+            bead: item.work_id,
+            title: item.title,
+            description: item.description,
+            acceptance: item.acceptance,
+            rig,
+            polecat,
+            agent,
+            fields,
+            attempts: record.attempts,
+            left_branch: record.branch,
+            claimed_at: stamp.now,
+        })
+    }
+}
+
+/// Puts a ready bead on a hook. Its neighbours see no difference: an open bead and a hooked one hold back alike, so
+/// the ledger has nothing to follow.
+fn hook_bead(tx: &Connection, bead: Key, assignee: &str, stamp: &Stamp) -> Result<()> {
+    tx.prepare_cached(
+        "UPDATE bead SET status = 'hooked', assignee = ?2, updated_at = ?3, standing = 'held' WHERE key = ?1",
+    )?
+    .execute(params![bead, assignee, micros(stamp.now)])?;
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! The outlook: the plan for every scheduled bead, as `list`, `status`, the dry run and `explain` show it. // SPEC D2
+//!
+//! The same planner and the same order as the claim's; only nothing is written.
+
+use gt_core::context::ContextState;
+use gt_core::explain::{self, Case, Dispatch, Explanation, Reason, Running};
+use gt_core::plan::{Limit, Planner, Policy, Verdict};
+use gt_core::readiness::Standing;
+use gt_core::rig;
+use gt_core::run::RunState;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::Connection;
+
+use crate::dispatch::contexts::{self, Context};
+use crate::dispatch::scene::{self, Candidates, Work};
+use crate::dispatch::scheduler::{self, SchedulerState};
+use crate::dispatch::{records, runs};
+use crate::error::{Result, StoreError};
+use crate::rows::{self, Key, micros, timestamp};
+use crate::store::Store;
+use crate::{query, rigs};
+
+/// What the scheduler would do now, and why not more.
+#[derive(Debug, Clone)]
+pub struct Outlook {
+    pub state: SchedulerState,
+    /// In dispatch order.
+    pub scheduled: Vec<Scheduled>,
+    /// Live polecats, starting ones included.
+    pub n_live: usize,
+    /// Free slots; `None` without a cap.
+    pub capacity: Option<i64>,
+    pub n_ready: usize,
+    pub n_starting: usize,
+    pub limit: Limit,
+}
+
+/// A scheduled bead and what the plan says of it.
+#[derive(Debug, Clone)]
+pub struct Scheduled {
+    pub bead: String,
+    pub title: String,
+    pub context: String,
+    pub rig: String,
+    pub agent: String,
+    pub enqueued_at: Timestamp,
+    pub priority: i64,
+    pub standing: Standing,
+    pub failures: i64,
+    pub last_failure: Option<String>,
+    /// Whether a pass right now would start it.
+    pub starts: bool,
+    /// Why not; empty when it starts.
+    pub reasons: Vec<Reason>,
+}
+
+impl Scheduled {
+    /// Whether its work waits for something else, rather than for a slot or a time.
+    pub fn is_blocked(&self) -> bool {
+        self.standing != Standing::Ready
+    }
+}
+
+impl Store {
+    /// What a pass would do right now.
+    pub fn outlook(&mut self, policy: &Policy, now: Timestamp) -> std::result::Result<Outlook, StoreError> {
+        self.read(|tx| outlook(tx, policy, now))
+    }
+
+    /// The next time at which something changes by itself: a deferral, a back-off, a hold or trouble that ends, a
+    /// successor that has waited long enough.
+    pub fn next_deadline(
+        &mut self,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> std::result::Result<Option<Timestamp>, StoreError> {
+        self.read(|tx| {
+            let scene = scene::scene(tx, policy, now)?;
+            let mut query = tx.prepare_cached(
+                "SELECT min(at) FROM (
+                   SELECT min(wake_at) AS at FROM bead INDEXED BY bead_by_wake
+                     WHERE standing = 'deferred' AND wake_at > ?1
+                   UNION ALL SELECT min(retry_at) FROM context
+                     WHERE state = 'open' AND retry_at IS NOT NULL AND retry_at > ?1
+                   UNION ALL SELECT min(hold_until) FROM dispatch_record
+                     WHERE hold_until IS NOT NULL AND hold_until > ?1
+                   UNION ALL SELECT min(until) FROM trouble WHERE until > ?1)",
+            )?;
+            let stored: Option<i64> = query.query_row([micros(now)], |row| row.get(0))?;
+            let finishing = scene.finishing.iter().map(|run| run.until).filter(|until| *until > now).min();
+            let rate = (scene.starts_left == Some(0)).then(|| now + SignedDuration::from_secs(1));
+            let is_spent = scene.guards.iter().any(|guard| guard.code == scene::BUDGET);
+            let tomorrow = is_spent.then(|| scene::midnight(now) + SignedDuration::from_hours(24));
+            Ok([stored.map(timestamp), finishing, rate, tomorrow].into_iter().flatten().min())
+        })
+    }
+
+    /// Says why a bead is, or is not, being worked on. // SPEC B6
+    pub fn explain(
+        &mut self,
+        id: &str,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> std::result::Result<Explanation, StoreError> {
+        self.read(|tx| {
+            let key = query::require(tx, id)?;
+            let (bead, node) = rows::load_with_node(tx, key)?;
+            let rigs = rigs::all(tx)?;
+            let case = Case {
+                bead: &bead,
+                node: &node,
+                blockers: &query::all_blockers(tx, &bead, now)?,
+                home: rig::home(&bead.id, bead.rig.as_deref(), &rigs),
+                dispatch: dispatch_of(tx, key, id, policy, now)?,
+                hold: records::load(tx, key)?.reason(id),
+                now,
+            };
+            Ok(explain::explain(&case))
+        })
+    }
+
+    /// How many beads are scheduled.
+    pub fn scheduled_count(&mut self) -> std::result::Result<usize, StoreError> {
+        self.read(|tx| {
+            let sql = "SELECT count(*) FROM context WHERE state = 'open'";
+            Ok(tx.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0))? as usize)
+        })
+    }
+
+    /// Whether anything is scheduled and ready, held back or not.
+    pub fn has_ready_contexts(&mut self) -> std::result::Result<bool, StoreError> {
+        self.read(|tx| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM context WHERE state = 'open' AND ready = 1)";
+            Ok(tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+        })
+    }
+}
+
+pub(crate) fn outlook(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Outlook> {
+    let state = scheduler::state(tx, now)?;
+    let scene = scene::scene(tx, policy, now)?;
+    let rigs = rigs::all(tx)?;
+    let candidates = Candidates::new(tx, policy, &rigs, &scene);
+    let mut planner = Planner::new(scene);
+    let (n_live, capacity) = (planner.n_live(), planner.capacity());
+    let mut scheduled = Vec::new();
+    for context in in_order(tx, policy.by_priority)? {
+        scheduled.push(consider(tx, &candidates, &mut planner, &context, now)?);
+    }
+    Ok(Outlook {
+        state,
+        scheduled,
+        n_live,
+        capacity,
+        n_ready: planner.n_ready(),
+        n_starting: planner.n_started(),
+        limit: planner.limit(),
+    })
+}
+
+fn dispatch_of(tx: &Connection, key: Key, id: &str, policy: &Policy, now: Timestamp) -> Result<Dispatch> {
+    let is_open = contexts::live_of(tx, key)?.is_some_and(|context| context.state == ContextState::Open);
+    if is_open {
+        let scheduled = outlook(tx, policy, now)?.scheduled;
+        let n_scheduled = scheduled.len();
+        let place = scheduled.into_iter().enumerate().find(|(_, scheduled)| scheduled.bead == id);
+        if let Some((at, scheduled)) = place {
+            return Ok(Dispatch::Scheduled { position: at + 1, n_scheduled, reasons: scheduled.reasons });
+        }
+    }
+    let Some(run) = runs::live_of(tx, key)? else { return Ok(Dispatch::Nothing) };
+    let Some(run) = runs::by_id(tx, &run)? else { return Ok(Dispatch::Nothing) };
+    Ok(Dispatch::Running(Running {
+        is_starting: run.state == RunState::Starting,
+        since: run.started_at.unwrap_or(run.claimed_at),
+        run: run.id,
+        rig: run.rig,
+        polecat: run.polecat,
+        stop: run.stop.map(|stop| stop.reason),
+    }))
+}
+
+fn in_order(tx: &Connection, by_priority: bool) -> Result<Vec<Context>> {
+    let order = if by_priority { "priority, enqueued_at, id" } else { "enqueued_at, id" };
+    let sql = format!("SELECT {} FROM context WHERE state = 'open' ORDER BY {order}", contexts::COLUMNS);
+    Ok(tx.prepare_cached(&sql)?.query_map([], contexts::from_row)?.collect::<rusqlite::Result<_>>()?)
+}
+
+fn consider(
+    tx: &Connection,
+    candidates: &Candidates<'_>,
+    planner: &mut Planner,
+    context: &Context,
+    now: Timestamp,
+) -> Result<Scheduled> {
+    let (bead, node) = rows::load_with_node(tx, context.bead)?;
+    let standing = node.standing_at(now);
+    let waits_for = if standing == Standing::Ready {
+        Vec::new()
+    } else {
+        explain::waits(&bead, &node, &query::all_blockers(tx, &bead, now)?, now)
+    };
+    let work = Work { id: &bead.id, standing, assignee: bead.assignee.as_deref(), waits_for };
+    let verdict = match context.sling_fields() {
+        Ok(_) => planner.consider(&candidates.make(context, work, now)?),
+        Err(why) => {
+            let message = format!("its context is invalid ({why}); the pass that comes to it closes it");
+            Verdict::Hold(vec![Reason { code: "invalid-context", message }])
+        }
+    };
+    let (starts, reasons) = match verdict {
+        Verdict::Start => (true, Vec::new()),
+        Verdict::Hold(reasons) => (false, reasons),
+    };
+    Ok(Scheduled {
+        bead: bead.id,
+        title: bead.title,
+        context: context.id.clone(),
+        rig: context.rig.clone(),
+        agent: candidates.agent(context),
+        enqueued_at: context.enqueued_at,
+        priority: bead.priority,
+        standing,
+        failures: context.failures,
+        last_failure: context.last_failure.clone(),
+        starts,
+        reasons,
+    })
+}

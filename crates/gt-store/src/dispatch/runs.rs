@@ -1,0 +1,556 @@
+//! Runs: what became of a claim, from the start to the end. // SPEC P6, P7, R1
+//!
+//! Every verb looks first whether the run still lives: what an earlier run says, or what is recorded twice, changes
+//! nothing.
+
+use gt_core::context::CloseReason;
+use gt_core::event::EventType;
+use gt_core::plan::{Policy, Trouble, TroubleOf, backoff};
+use gt_core::refusal::Refusal;
+use gt_core::run::{Outcome, RunState, StopOrder, exit_words};
+use gt_core::status::Status;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::json;
+
+use crate::dispatch::claim::Findings;
+use crate::dispatch::contexts::{self, Context};
+use crate::dispatch::records::{self, Hold, Record};
+use crate::dispatch::{polecats, scheduler};
+use crate::error::{Result, StoreError};
+use crate::ledger::Ledger;
+use crate::rows::{self, Key, micros, timestamp};
+use crate::store::{Stamp, Store};
+use crate::{beads, events, query};
+
+/// A run as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub id: String,
+    pub bead: String,
+    pub title: String,
+    /// Whether the bead's work is over, by whoever's word.
+    pub is_bead_done: bool,
+    pub bead_closed_at: Option<Timestamp>,
+    pub context: String,
+    pub rig: String,
+    pub polecat: String,
+    pub agent: String,
+    pub host: String,
+    pub state: RunState,
+    pub starter: String,
+    pub claimed_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub pid: Option<u32>,
+    pub birth: Option<u64>,
+    pub session: Option<String>,
+    pub branch: Option<String>,
+    pub worktree: Option<String>,
+    pub log: Option<String>,
+    pub said: Option<Outcome>,
+    pub said_at: Option<Timestamp>,
+    pub stop: Option<StopOrder>,
+    pub outcome: Option<Outcome>,
+    pub end_reason: Option<String>,
+    key: Key,
+}
+
+/// A start that worked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    pub run: String,
+    pub pid: u32,
+    pub birth: u64,
+    pub branch: Option<String>,
+    pub worktree: Option<String>,
+    pub log: String,
+}
+
+/// A start that did not, and whose fault that was. // SPEC D5
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotStarted {
+    pub run: String,
+    pub error: String,
+    pub fault: Fault,
+    /// What was made for it all the same.
+    pub worktree: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// Counts towards the breaker.
+    Bead,
+    /// Nobody's fault that lies in the bead: its agent is held up until then.
+    Agent { until: Timestamp },
+    /// The rig is held up until then.
+    Rig { until: Timestamp },
+    /// The town is held up until then.
+    Town { until: Timestamp },
+}
+
+/// A run that was seen to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    pub run: String,
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Processes that it left behind.
+    pub leftover: u32,
+    /// Where it worked, if its start was not recorded.
+    pub worktree: Option<String>,
+    pub branch: Option<String>,
+    /// Why its worktree cannot be used for other work.
+    pub kept: Option<String>,
+}
+
+/// What an agent says about its own run. // SPEC P7
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    pub run: String,
+    pub outcome: Outcome,
+    pub note: Option<String>,
+    /// US dollars.
+    pub cost: Option<f64>,
+}
+
+/// The label of beads that a person is asked to look at.
+pub const ESCALATED: &str = "gt:escalated";
+
+const SELECT: &str = "SELECT run.id, bead.id, bead.title, bead.standing IS NULL, bead.closed_at, run.context, run.rig,
+    run.polecat, run.agent, run.host, run.state, run.starter, run.claimed_at, run.started_at, run.ended_at, run.pid,
+    run.birth, run.session, run.branch, run.worktree, run.log, run.said, run.said_at, run.stop_at, run.stop_by,
+    run.stop_outcome, run.stop_reason, run.outcome, run.end_reason, run.bead
+  FROM run JOIN bead ON bead.key = run.bead";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let time = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(timestamp));
+    let outcome = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_str_or_null()?.and_then(Outcome::parse));
+    let stop = match time(23)? {
+        None => None,
+        Some(at) => Some(StopOrder {
+            at,
+            by: row.get::<_, Option<String>>(24)?.unwrap_or_default(),
+            outcome: outcome(25)?.unwrap_or(Outcome::Stopped),
+            reason: row.get::<_, Option<String>>(26)?.unwrap_or_default(),
+        }),
+    };
+    Ok(Run {
+        id: row.get(0)?,
+        bead: row.get(1)?,
+        title: row.get(2)?,
+        is_bead_done: row.get(3)?,
+        bead_closed_at: time(4)?,
+        context: row.get(5)?,
+        rig: row.get(6)?,
+        polecat: row.get(7)?,
+        agent: row.get(8)?,
+        host: row.get(9)?,
+        state: RunState::parse(row.get_ref(10)?.as_str()?).unwrap_or(RunState::Ended),
+        starter: row.get(11)?,
+        claimed_at: timestamp(row.get(12)?),
+        started_at: time(13)?,
+        ended_at: time(14)?,
+        pid: row.get(15)?,
+        birth: row.get::<_, Option<i64>>(16)?.map(|birth| birth as u64),
+        session: row.get(17)?,
+        branch: row.get(18)?,
+        worktree: row.get(19)?,
+        log: row.get(20)?,
+        said: outcome(21)?,
+        said_at: time(22)?,
+        stop,
+        outcome: outcome(27)?,
+        end_reason: row.get(28)?,
+        key: row.get(29)?,
+    })
+}
+
+impl Run {
+    pub fn is_live(&self) -> bool {
+        self.state != RunState::Ended
+    }
+
+    /// As its bead names it.
+    pub(crate) fn assignee(&self) -> String {
+        gt_core::names::assignee(&self.rig, &self.polecat)
+    }
+
+    /// When its work was over, though its process may live. Where the bead does not say (it was deleted, or closed by
+    /// another clock, far ahead) the run has been over for as long as it can have been.
+    pub fn finished_at(&self, now: Timestamp) -> Option<Timestamp> {
+        const SKEW: SignedDuration = SignedDuration::from_secs(10);
+        if !self.is_bead_done {
+            return self.said_at;
+        }
+        Some(self.bead_closed_at.filter(|at| *at <= now + SKEW).unwrap_or(self.claimed_at))
+    }
+
+    /// What its end means. // the bead's word first, then its own, then an order, then silence
+    fn outcome_at_end(&self) -> Outcome {
+        match (self.is_bead_done, self.said, &self.stop) {
+            (true, ..) => Outcome::Completed,
+            (false, Some(said), _) => said,
+            (false, _, Some(stop)) => stop.outcome,
+            _ => Outcome::Died,
+        }
+    }
+}
+
+impl Store {
+    /// Every run that lives as far as is recorded, the oldest first.
+    pub fn live_runs(&mut self) -> std::result::Result<Vec<Run>, StoreError> {
+        self.read(|tx| select(tx, "run.state <> 'ended' ORDER BY run.claimed_at, run.id", params![]))
+    }
+
+    pub fn run(&mut self, id: &str) -> std::result::Result<Option<Run>, StoreError> {
+        self.read(|tx| by_id(tx, id))
+    }
+
+    /// The runs of a bead, the latest first.
+    pub fn runs_of(&mut self, bead: &str) -> std::result::Result<Vec<Run>, StoreError> {
+        self.read(|tx| {
+            let key = query::require(tx, bead)?;
+            select(tx, "run.bead = ?1 ORDER BY run.claimed_at DESC, run.id DESC", params![key])
+        })
+    }
+
+    /// Takes over the start of a run from a starter that is gone; says whether nobody else was first.
+    pub fn take_over(&mut self, run: &Run, starter: &str, stamp: &Stamp) -> std::result::Result<bool, StoreError> {
+        self.write(stamp, |tx| {
+            let sql = "UPDATE run SET starter = ?3 WHERE id = ?1 AND starter = ?2 AND state = 'starting'";
+            Ok(tx.execute(sql, params![run.id, run.starter, starter])? > 0)
+        })
+    }
+
+    /// Takes what an agent says about its own run. Returns what became ready; `None`: it had said so before.
+    pub fn report(&mut self, report: &Report, stamp: &Stamp) -> std::result::Result<Option<Vec<String>>, StoreError> {
+        self.write(stamp, |tx| take_report(tx, report, stamp))
+    }
+
+    /// Remembers that a person is asked to look at a bead: a comment, a label, an event.
+    pub fn escalate(
+        &mut self,
+        bead: &str,
+        run: Option<&str>,
+        words: &str,
+        stamp: &Stamp,
+    ) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| {
+            let key = query::require(tx, bead)?;
+            if let Some(run) = run {
+                heard(tx, run)?;
+            }
+            beads::add_comment(tx, key, bead, words, stamp)?;
+            beads::relabel(tx, key, bead, &[ESCALATED.to_owned()], &[], stamp)?;
+            let data = json!({ "text": words });
+            events::append_of_run(tx, stamp, EventType::BeadEscalated, bead, run.unwrap_or_default(), &data)
+        })
+    }
+
+    /// Tells a run to stop; nothing it says counts from now on. Says whether it lived.
+    pub fn order_stop(&mut self, run: &str, order: &StopOrder, stamp: &Stamp) -> std::result::Result<bool, StoreError> {
+        self.write(stamp, |tx| match by_id(tx, run)?.filter(Run::is_live) {
+            Some(run) => order_stop(tx, &run, order, stamp).map(|()| true),
+            None => Ok(false),
+        })
+    }
+}
+
+/// Records what happened to runs.
+pub(crate) fn record(tx: &Connection, findings: &Findings, policy: &Policy, stamp: &Stamp) -> Result<()> {
+    findings.started.iter().try_for_each(|start| record_started(tx, start, stamp))?;
+    findings.not_started.iter().try_for_each(|failure| record_not_started(tx, failure, policy, stamp))?;
+    findings.ended.iter().try_for_each(|end| record_ended(tx, end, policy, stamp))
+}
+
+fn select(tx: &Connection, condition: &str, arguments: impl rusqlite::Params) -> Result<Vec<Run>> {
+    let mut query = tx.prepare_cached(&format!("{SELECT} WHERE {condition}"))?;
+    Ok(query.query_map(arguments, from_row)?.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(crate) fn by_id(tx: &Connection, id: &str) -> Result<Option<Run>> {
+    Ok(select(tx, "run.id = ?1", params![id])?.pop())
+}
+
+/// The live run of a bead.
+pub(crate) fn live_of(tx: &Connection, bead: Key) -> Result<Option<String>> {
+    let mut query = tx.prepare_cached("SELECT id FROM run WHERE bead = ?1 AND state <> 'ended'")?;
+    Ok(query.query_row([bead], |row| row.get(0)).optional()?)
+}
+
+pub(crate) fn order_stop(tx: &Connection, run: &Run, order: &StopOrder, stamp: &Stamp) -> Result<()> {
+    if run.stop.is_some() {
+        return Ok(());
+    }
+    tx.execute(
+        "UPDATE run SET stop_at = ?2, stop_by = ?3, stop_outcome = ?4, stop_reason = ?5 WHERE id = ?1",
+        params![run.id, micros(order.at), order.by, order.outcome.as_str(), order.reason],
+    )?;
+    let data = json!({ "reason": order.reason, "polecat": run.polecat, "rig": run.rig });
+    events::append_of_run(tx, stamp, EventType::RunStopping, &run.bead, &run.id, &data)
+}
+
+fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<()> {
+    let Some(run) = by_id(tx, &start.run)?.filter(|run| run.state == RunState::Starting) else { return Ok(()) };
+    tx.prepare_cached(
+        "UPDATE run SET state = 'working', started_at = ?2, pid = ?3, birth = ?4, branch = ?5, worktree = ?6, log = ?7
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        run.id,
+        micros(stamp.now),
+        start.pid,
+        start.birth as i64,
+        start.branch,
+        start.worktree,
+        start.log
+    ])?;
+    polecats::settle(tx, &run.id, start.worktree.as_deref(), start.branch.as_deref())?;
+    close_claimed(tx, &run, stamp)?;
+    begin_work(tx, run.key, stamp)?;
+    let data = json!({ "rig": run.rig, "polecat": run.polecat, "agent": run.agent, "pid": start.pid,
+                       "branch": start.branch });
+    events::append_of_run(tx, stamp, EventType::RunStarted, &run.bead, &run.id, &data)
+}
+
+/// Hooked becomes in progress; a bead that its agent has already moved on stays where it is.
+fn begin_work(tx: &Connection, bead: Key, stamp: &Stamp) -> Result<()> {
+    let moved = tx
+        .prepare_cached("UPDATE bead SET status = 'in_progress', updated_at = ?2 WHERE key = ?1 AND status = 'hooked'")?
+        .execute(params![bead, micros(stamp.now)])?;
+    if moved == 0 {
+        return Ok(());
+    }
+    let body: String =
+        tx.prepare_cached("SELECT body FROM bead_body WHERE bead = ?1")?.query_row([bead], |row| row.get(0))?;
+    let mut fields = rows::fields(&body, "a bead's body")?;
+    if fields.get("started_at").is_none() {
+        fields.put("started_at", &gt_core::time::format(stamp.now));
+        tx.prepare_cached("UPDATE bead_body SET body = ?2 WHERE bead = ?1")?
+            .execute(params![bead, fields.to_json()])?;
+    }
+    Ok(())
+}
+
+/// The context of a run that has started is done with.
+fn close_claimed(tx: &Connection, run: &Run, stamp: &Stamp) -> Result<()> {
+    tx.prepare_cached(
+        "UPDATE context SET state = 'closed', closed_at = ?2, close_reason = ?3 WHERE id = ?1 AND state = 'claimed'",
+    )?
+    .execute(params![run.context, micros(stamp.now), CloseReason::Dispatched.as_str()])?;
+    Ok(())
+}
+
+fn end_run(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, stamp: &Stamp) -> Result<()> {
+    tx.prepare_cached("UPDATE run SET state = 'ended', ended_at = ?2, outcome = ?3, end_reason = ?4 WHERE id = ?1")?
+        .execute(params![run.id, micros(stamp.now), outcome.as_str(), reason])?;
+    Ok(())
+}
+
+fn record_not_started(tx: &Connection, failure: &NotStarted, policy: &Policy, stamp: &Stamp) -> Result<()> {
+    let Some(run) = by_id(tx, &failure.run)?.filter(|run| run.state == RunState::Starting) else { return Ok(()) };
+    end_run(tx, &run, Outcome::NotStarted, &failure.error, stamp)?;
+    if failure.worktree.is_some() {
+        polecats::settle(tx, &run.id, failure.worktree.as_deref(), None)?;
+    }
+    polecats::free(tx, &run.id, None, stamp)?;
+    // A name that never had a place to work in is given back.
+    tx.execute("DELETE FROM polecat WHERE last_run = ?1 AND run IS NULL AND worktree IS NULL", [&run.id])?;
+    let data = json!({ "outcome": Outcome::NotStarted.as_str(), "reason": failure.error, "polecat": run.polecat,
+                       "rig": run.rig });
+    events::append_of_run(tx, stamp, EventType::RunEnded, &run.bead, &run.id, &data)?;
+    let stop = run.stop.as_ref().filter(|stop| stop.outcome == Outcome::Stopped);
+    match (contexts::by_id(tx, &run.context)?, stop) {
+        (Some(context), None) => reopen(tx, &context, failure, policy, stamp)?,
+        // Whoever stopped it does not want it to be tried again.
+        (Some(context), Some(stop)) => {
+            contexts::close(tx, &context, CloseReason::Cleared, Some(&stop.reason), stamp)?;
+            plan_next(tx, &run, Outcome::Stopped, &stop.reason, policy, stamp)?;
+        }
+        (None, _) => {}
+    }
+    release(tx, run.key, &run, Status::Open, stamp)?;
+    match &failure.fault {
+        Fault::Bead => Ok(()),
+        Fault::Agent { until } => note_trouble(tx, &TroubleOf::Agent(run.agent), *until, &failure.error, stamp),
+        Fault::Rig { until } => note_trouble(tx, &TroubleOf::Rig(run.rig), *until, &failure.error, stamp),
+        Fault::Town { until } => note_trouble(tx, &TroubleOf::Town, *until, &failure.error, stamp),
+    }
+}
+
+fn note_trouble(tx: &Connection, of: &TroubleOf, until: Timestamp, reason: &str, stamp: &Stamp) -> Result<()> {
+    scheduler::note_trouble(tx, of, &Trouble { until, reason: reason.to_owned() }, stamp)
+}
+
+/// A context whose start failed is open again, or its circuit breaks.
+fn reopen(tx: &Connection, context: &Context, failure: &NotStarted, policy: &Policy, stamp: &Stamp) -> Result<()> {
+    let is_its_fault = failure.fault == Fault::Bead;
+    let failures = context.failures + i64::from(is_its_fault);
+    let retry_at = is_its_fault.then(|| stamp.now + backoff(failures));
+    tx.execute(
+        "UPDATE context SET state = 'open', ready = 0, run = NULL, failures = ?2, retry_at = ?3,
+           last_failure = coalesce(?4, last_failure) WHERE id = ?1",
+        params![context.id, failures, retry_at.map(micros), is_its_fault.then_some(&failure.error)],
+    )?;
+    if !is_its_fault {
+        return Ok(());
+    }
+    let work = contexts::bead_id(tx, context.bead)?;
+    let data = json!({ "context": context.id, "failures": failures, "error": failure.error });
+    events::append(tx, stamp, EventType::ContextFailed, Some(&work), &data)?;
+    if failures >= policy.max_failures {
+        let mut record = records::load(tx, context.bead)?;
+        record.last_failure = Some(failure.error.clone());
+        record.hold = Some(Hold::CircuitBroken);
+        record.hold_until = Some(stamp.now + policy.breaker_reset);
+        record.context = Some(context.id.clone());
+        records::save(tx, context.bead, &record)?;
+        contexts::close(tx, context, CloseReason::CircuitBroken, Some(&failure.error), stamp)?;
+    }
+    Ok(())
+}
+
+/// Takes the bead off the run's hook, if it is still on it, and the run's name off the bead.
+fn release(tx: &Connection, key: Key, run: &Run, status: Status, stamp: &Stamp) -> Result<()> {
+    let mut bead = rows::load(tx, key)?;
+    if bead.status.is_active() && bead.assignee.as_deref() == Some(run.assignee().as_str()) {
+        if matches!(bead.status, Status::Hooked | Status::InProgress) {
+            bead.set_status(status, stamp.now);
+        }
+        bead.assignee = None;
+        bead.updated_at = Some(stamp.now);
+        let mut ledger = Ledger::new(tx, stamp.now);
+        ledger.rewrite(key, &bead)?;
+        ledger.flush()?;
+        let data = json!({ "polecat": run.polecat, "rig": run.rig, "status": bead.status.as_str() });
+        events::append_of_run(tx, stamp, EventType::BeadReleased, &bead.id, &run.id, &data)?;
+    }
+    // While the context was claimed it did not follow the bead.
+    tx.prepare_cached(
+        "UPDATE context SET (ready, priority) = (SELECT CASE WHEN standing IS NULL THEN 2 ELSE standing = 'ready' END,
+           priority FROM bead WHERE key = context.bead) WHERE bead = ?1 AND state <> 'closed' AND state = 'open'",
+    )?
+    .execute([key])?;
+    Ok(())
+}
+
+fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) -> Result<()> {
+    let Some(mut run) = by_id(tx, &end.run)?.filter(Run::is_live) else { return Ok(()) };
+    if run.state == RunState::Starting && end.worktree.is_some() {
+        settle_late(tx, &mut run, end)?;
+    }
+    let outcome = run.outcome_at_end();
+    let exit = exit_words(end.code, end.signal);
+    let reason = match (&run.stop, outcome) {
+        (Some(stop), Outcome::Stopped | Outcome::TimedOut) => format!("{} ({exit})", stop.reason),
+        (_, Outcome::Failed) => run.note(tx)?.unwrap_or_else(|| exit.clone()),
+        _ => exit.clone(),
+    };
+    end_run(tx, &run, outcome, &reason, stamp)?;
+    tx.prepare_cached("UPDATE run SET exit_code = ?2, exit_signal = ?3 WHERE id = ?1")?
+        .execute(params![run.id, end.code, end.signal])?;
+    polecats::free(tx, &run.id, end.kept.as_deref(), stamp)?;
+    close_claimed(tx, &run, stamp)?;
+    let data = json!({ "outcome": outcome.as_str(), "reason": reason, "exit_code": end.code, "signal": end.signal,
+                       "leftover": end.leftover, "polecat": run.polecat, "rig": run.rig, "branch": run.branch });
+    events::append_of_run(tx, stamp, EventType::RunEnded, &run.bead, &run.id, &data)?;
+    if let Some(kept) = &end.kept {
+        let data = json!({ "rig": run.rig, "polecat": run.polecat, "worktree": run.worktree, "why": kept });
+        events::append_of_run(tx, stamp, EventType::PolecatKept, &run.bead, &run.id, &data)?;
+    }
+    match outcome {
+        Outcome::Completed if run.is_bead_done => return Ok(()),
+        // It said so, and somebody has opened the bead again since.
+        Outcome::Completed => return release(tx, run.key, &run, Status::Open, stamp),
+        _ => {}
+    }
+    let is_put_off = outcome == Outcome::Deferred && contexts::live_of(tx, run.key)?.is_none();
+    let status = if is_put_off { Status::Deferred } else { Status::Open };
+    plan_next(tx, &run, outcome, &reason, policy, stamp)?;
+    release(tx, run.key, &run, status, stamp)
+}
+
+/// Remembers where a run worked whose start nobody lived to record.
+fn settle_late(tx: &Connection, run: &mut Run, end: &Ended) -> Result<()> {
+    (run.worktree, run.branch) = (end.worktree.clone(), end.branch.clone());
+    tx.prepare_cached("UPDATE run SET worktree = ?2, branch = ?3 WHERE id = ?1")?.execute(params![
+        run.id,
+        run.worktree,
+        run.branch
+    ])?;
+    polecats::settle(tx, &run.id, run.worktree.as_deref(), run.branch.as_deref())
+}
+
+impl Run {
+    fn note(&self, tx: &Connection) -> Result<Option<String>> {
+        Ok(tx.prepare_cached("SELECT note FROM run WHERE id = ?1")?.query_row([&self.id], |row| row.get(0))?)
+    }
+}
+
+/// What is to become of a bead whose run ended without finishing it. // SPEC R2, D5
+fn plan_next(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, policy: &Policy, stamp: &Stamp) -> Result<()> {
+    let mut record: Record = records::load(tx, run.key)?;
+    record.attempts += i64::from(outcome.costs_an_attempt());
+    record.last_failure = Some(reason.to_owned());
+    record.branch = run.branch.clone().or(record.branch);
+    record.context = Some(run.context.clone());
+    let is_slung_again = contexts::live_of(tx, run.key)?.is_some();
+    let mut is_next = false;
+    match outcome {
+        // Somebody has decided meanwhile: slung it again, or taken it off the queue after that.
+        _ if is_slung_again || record.hold.is_some() => {}
+        Outcome::Stopped => record.hold = Some(Hold::Stopped),
+        outcome if outcome.costs_an_attempt() && record.attempts > policy.redispatch_attempts => {
+            record.hold = Some(Hold::OutOfAttempts);
+            let data = json!({ "attempts": record.attempts, "reason": reason, "branch": record.branch });
+            events::append_of_run(tx, stamp, EventType::BeadEscalated, &run.bead, &run.id, &data)?;
+        }
+        outcome => is_next = outcome.costs_an_attempt(),
+    }
+    records::save(tx, run.key, &record)?;
+    // One that nobody can read is not tried again; its end is recorded all the same.
+    if is_next && let Some(last) = contexts::by_id(tx, &run.context)?.filter(Context::is_valid) {
+        let retry_at = Some(stamp.now + policy.redispatch_cooldown);
+        contexts::again_as_new(tx, &Context { failures: 0, last_failure: None, retry_at, ..last }, "witness", stamp)?;
+    }
+    Ok(())
+}
+
+/// A run whose word counts: it lives, and nobody has told it to stop. // SPEC P7
+fn heard(tx: &Connection, id: &str) -> Result<Run> {
+    let stale = |why: &str| StoreError::from(Refusal::StaleRun { run: id.to_owned(), why: why.to_owned() });
+    match by_id(tx, id)? {
+        None => Err(stale("is not known here")),
+        Some(run) if !run.is_live() => Err(stale("has ended")),
+        Some(run) if run.stop.is_some() => Err(stale("was told to stop")),
+        Some(run) => Ok(run),
+    }
+}
+
+fn take_report(tx: &Connection, report: &Report, stamp: &Stamp) -> Result<Option<Vec<String>>> {
+    if by_id(tx, &report.run)?.is_some_and(|run| run.said == Some(report.outcome)) {
+        return Ok(None);
+    }
+    let run = heard(tx, &report.run)?;
+    tx.execute(
+        "UPDATE run SET said = ?2, said_at = ?3, note = ?4, cost = coalesce(?5, cost) WHERE id = ?1",
+        params![run.id, report.outcome.as_str(), micros(stamp.now), report.note, report.cost],
+    )?;
+    let data = json!({ "outcome": report.outcome.as_str(), "note": report.note, "cost": report.cost,
+                       "polecat": run.polecat, "rig": run.rig });
+    events::append_of_run(tx, stamp, EventType::RunReported, &run.bead, &run.id, &data)?;
+    if report.outcome != Outcome::Completed || run.is_bead_done {
+        return Ok(Some(Vec::new()));
+    }
+    let mut bead = rows::load(tx, run.key)?;
+    bead.set_status(Status::Closed, stamp.now);
+    bead.updated_at = Some(stamp.now);
+    bead.body.put("close_reason", report.note.as_deref().unwrap_or("done"));
+    bead.body.put("closed_by_session", &run.id);
+    let mut ledger = Ledger::new(tx, stamp.now);
+    ledger.rewrite(run.key, &bead)?;
+    let data = json!({ "title": bead.title, "to": "closed", "reason": report.note });
+    events::append_of_run(tx, stamp, EventType::BeadClosed, &bead.id, &run.id, &data)?;
+    Ok(Some(ledger.flush()?))
+}

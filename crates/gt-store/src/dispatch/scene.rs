@@ -1,0 +1,163 @@
+//! What the plan rests on, read in the transaction that acts on it.
+
+use std::collections::BTreeMap;
+
+use gt_core::explain::Reason;
+use gt_core::plan::{Candidate, Finishing, Guard, Live, Policy, Retry, RetryWhy, SUCCESSOR_WAIT, Scene};
+use gt_core::readiness::Standing;
+use gt_core::rig::Rig;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, params};
+
+use crate::dispatch::contexts::Context;
+use crate::dispatch::{records, runs, scheduler};
+use crate::error::Result;
+use crate::rows::{Key, micros, timestamp};
+
+/// The code of a budget that is spent.
+pub(crate) const BUDGET: &str = "guard-budget";
+
+/// Everything but the candidates.
+pub(crate) fn scene(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Scene> {
+    let state = scheduler::state(tx, now)?;
+    let (live, finishing) = living(tx, &policy.host, now)?;
+    Ok(Scene {
+        now,
+        pause: state.pause,
+        troubles: state.troubles,
+        guards: policy.guards.iter().cloned().chain(budget_guard(tx, policy, now)?).collect(),
+        caps: policy.caps.clone(),
+        live,
+        finishing,
+        batch: policy.batch,
+        starts_left: policy.starts_per_second.map(|limit| starts_left(tx, limit, now)).transpose()?,
+    })
+}
+
+/// Every live run, and those of them whose bead is done.
+fn living(tx: &Connection, host: &str, now: Timestamp) -> Result<(Vec<Live>, Vec<Finishing>)> {
+    let mut query = tx.prepare_cached(
+        "SELECT run.polecat, run.rig, run.agent, run.host, run.id, bead.standing, bead.closed_at
+         FROM run JOIN bead ON bead.key = run.bead WHERE run.state <> 'ended' ORDER BY run.claimed_at, run.id",
+    )?;
+    let mut rows = query.query([])?;
+    let (mut live, mut finishing) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        let (polecat, rig): (String, String) = (row.get(0)?, row.get(1)?);
+        let is_done = row.get_ref(5)?.as_str_or_null().map_err(rusqlite::Error::from)?.is_none();
+        // A close that lies far ahead is another clock's, and would make a successor wait for as long. One that lies a
+        // little ahead was made while this pass waited for its turn.
+        let is_ours = |at: &Timestamp| is_done && *at <= now + SUCCESSOR_WAIT;
+        let closed_at = row.get::<_, Option<i64>>(6)?.map(timestamp).filter(is_ours);
+        if let Some(closed_at) = closed_at {
+            let until = closed_at + SUCCESSOR_WAIT;
+            finishing.push(Finishing { run: row.get(4)?, polecat: polecat.clone(), rig: rig.clone(), until });
+        }
+        let is_here = row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)? == host;
+        live.push(Live { polecat, rig, agent: row.get(2)?, is_here });
+    }
+    Ok((live, finishing))
+}
+
+/// What agents have reported to have cost today, when that is too much. // SPEC D9
+fn budget_guard(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Option<Guard>> {
+    let Some(limit) = policy.daily_cents else { return Ok(None) };
+    let spent: f64 = tx
+        .prepare_cached("SELECT coalesce(sum(cost), 0.0) FROM run WHERE said_at >= ?1")?
+        .query_row([micros(midnight(now))], |row| row.get(0))?;
+    let is_spent = spent * 100.0 >= limit as f64;
+    Ok(is_spent.then(|| {
+        let limit = limit as f64 / 100.0;
+        let message = format!("agents have reported ${spent:.2} today, and `budget.daily` is ${limit:.2}");
+        Guard { code: BUDGET, message }
+    }))
+}
+
+/// When the day began, in UTC.
+pub(crate) fn midnight(now: Timestamp) -> Timestamp {
+    const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
+    timestamp(micros(now) - micros(now).rem_euclid(DAY_MICROS))
+}
+
+fn starts_left(tx: &Connection, limit: usize, now: Timestamp) -> Result<usize> {
+    let since = micros(now - SignedDuration::from_secs(1));
+    let n: i64 =
+        tx.prepare_cached("SELECT count(*) FROM run WHERE claimed_at > ?1")?.query_row([since], |row| row.get(0))?;
+    Ok(limit.saturating_sub(n as usize))
+}
+
+/// What readiness and the rest of the row say about a scheduled bead.
+pub(crate) struct Work<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) standing: Standing,
+    pub(crate) assignee: Option<&'a str>,
+    pub(crate) waits_for: Vec<Reason>,
+}
+
+/// Makes candidates of contexts.
+pub(crate) struct Candidates<'a> {
+    tx: &'a Connection,
+    policy: &'a Policy,
+    rigs: BTreeMap<&'a str, &'a Rig>,
+    has_finishing: bool,
+}
+
+impl<'a> Candidates<'a> {
+    pub(crate) fn new(tx: &'a Connection, policy: &'a Policy, rigs: &'a [Rig], scene: &Scene) -> Candidates<'a> {
+        let rigs = rigs.iter().map(|rig| (rig.name.as_str(), rig)).collect();
+        Candidates { tx, policy, rigs, has_finishing: !scene.finishing.is_empty() }
+    }
+
+    pub(crate) fn agent(&self, context: &Context) -> String {
+        context.agent.clone().unwrap_or_else(|| self.policy.default_agent.clone())
+    }
+
+    pub(crate) fn rig(&self, name: &str) -> Option<&'a Rig> {
+        self.rigs.get(name).copied()
+    }
+
+    pub(crate) fn make(&self, context: &Context, work: Work<'_>, now: Timestamp) -> Result<Candidate> {
+        let is_other = |who: &&str| Some(*who) != context.assignee.as_deref();
+        let is_taken = work.standing == Standing::Held;
+        let predecessors = if self.has_finishing && work.standing == Standing::Ready {
+            predecessors(self.tx, context.bead)?
+        } else {
+            Vec::new()
+        };
+        Ok(Candidate {
+            context: context.id.clone(),
+            bead: work.id.to_owned(),
+            rig: context.rig.clone(),
+            rig_state: self.rig(&context.rig).map(|rig| rig.state),
+            agent: self.agent(context),
+            standing: work.standing,
+            assigned_to: work.assignee.filter(is_other).filter(|_| !is_taken).map(str::to_owned),
+            waits_for: work.waits_for,
+            old_run: runs::live_of(self.tx, context.bead)?,
+            retry: match context.retry_at.filter(|at| *at > now) {
+                Some(at) => Some(Retry { at, why: retry_why(self.tx, context)? }),
+                None => None,
+            },
+            predecessors,
+        })
+    }
+}
+
+fn retry_why(tx: &Connection, context: &Context) -> Result<RetryWhy> {
+    if context.failures > 0 {
+        let last = context.last_failure.clone().unwrap_or_default();
+        return Ok(RetryWhy::FailedStart { failures: context.failures, last });
+    }
+    let record = records::load(tx, context.bead)?;
+    Ok(RetryWhy::Attempt { attempts: record.attempts, last: record.last_failure.unwrap_or_default() })
+}
+
+/// Live runs whose bead this one waited for.
+fn predecessors(tx: &Connection, bead: Key) -> Result<Vec<String>> {
+    let mut query = tx.prepare_cached(
+        "SELECT run.id FROM edge JOIN bead ON bead.id = edge.target
+           JOIN run ON run.bead = bead.key AND run.state <> 'ended'
+         WHERE edge.source = ?1 AND edge.type <> 'parent-child'",
+    )?;
+    Ok(query.query_map(params![bead], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+}

@@ -1,0 +1,454 @@
+//! `gt polecat`: the workers. // SPEC P8
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use clap::{Args, Subcommand};
+use gt_core::names;
+use gt_core::run::{Outcome, RunState, StopOrder};
+use gt_core::text::many_lines;
+use gt_core::time;
+use gt_engine::once::{self, Limits, Turn};
+use gt_engine::settings::Settings;
+use gt_engine::{Town, TownError, process_id};
+use gt_runtime::worktree;
+use gt_store::{Polecat, Run, Store};
+use serde_json::{Value, json};
+
+use crate::context::{Context, daemon_runs};
+use crate::failure::{Failure, Kind};
+use crate::render::{BLUE, BOLD, DIM, RED, YELLOW, paint};
+
+/// Lines that `peek` shows, and the most bytes it reads for them.
+const PEEK_LINES: usize = 40;
+const PEEK_BYTES: u64 = 64 * 1024;
+
+/// See and steer the workers
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt polecat list
+  gt polecat peek Toast
+  gt polecat stop shop/Toast")]
+pub(crate) struct PolecatArgs {
+    #[command(subcommand)]
+    command: PolecatCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolecatCommand {
+    List(ListArgs),
+    Show(ShowArgs),
+    Peek(PeekArgs),
+    Logs(LogsArgs),
+    Stop(StopArgs),
+    Nuke(NukeArgs),
+    Attach(AttachArgs),
+    Send(SendArgs),
+}
+
+/// List the workers and what they do
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat list\n  gt polecat list shop --json")]
+struct ListArgs {
+    /// Only those of this rig
+    rig: Option<String>,
+}
+
+/// Show one worker
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat show Toast")]
+struct ShowArgs {
+    /// NAME or RIG/NAME
+    name: String,
+}
+
+/// Show the last lines that it printed
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat peek Toast --lines 100")]
+struct PeekArgs {
+    /// NAME or RIG/NAME
+    name: String,
+    /// How many lines
+    #[arg(long, short = 'n', value_name = "N", default_value_t = PEEK_LINES)]
+    lines: usize,
+}
+
+/// Print everything that its last run printed
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat logs Toast | less")]
+struct LogsArgs {
+    /// NAME or RIG/NAME
+    name: String,
+}
+
+/// Stop its run; the bead is released and waits for `gt scheduler retry` or another sling
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat stop Toast --reason \"wrong branch\"")]
+struct StopArgs {
+    /// NAME or RIG/NAME
+    name: String,
+    /// Why
+    #[arg(long, short, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Forget a worker and remove its worktree; its branch stays
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat nuke Toast")]
+struct NukeArgs {
+    /// NAME or RIG/NAME
+    name: String,
+    /// Also with uncommitted changes in its worktree, which are lost
+    #[arg(long)]
+    force: bool,
+}
+
+/// Attach to its terminal
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat attach Toast")]
+struct AttachArgs {
+    /// NAME or RIG/NAME
+    name: String,
+}
+
+/// Type something into its terminal
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt polecat send Toast \"go on\"")]
+struct SendArgs {
+    /// NAME or RIG/NAME
+    name: String,
+    /// What to type
+    text: String,
+}
+
+pub(crate) fn run(context: &Context, args: PolecatArgs) -> Result<(), Failure> {
+    match args.command {
+        PolecatCommand::List(args) => list(context, args.rig.as_deref()),
+        PolecatCommand::Show(args) => show(context, &args.name),
+        PolecatCommand::Peek(args) => peek(context, &args),
+        PolecatCommand::Logs(args) => logs(context, &args.name),
+        PolecatCommand::Stop(args) => stop(context, &args),
+        PolecatCommand::Nuke(args) => nuke(context, &args),
+        PolecatCommand::Attach(AttachArgs { name }) | PolecatCommand::Send(SendArgs { name, .. }) => {
+            no_terminal(context, &name)
+        }
+    }
+}
+
+/// A worker with what is known of its run.
+pub(crate) struct Worker {
+    pub(crate) polecat: Polecat,
+    /// The live run, or the last one.
+    pub(crate) run: Option<Run>,
+    pub(crate) state: &'static str,
+}
+
+/// Every worker, by rig and name.
+pub(crate) fn workers(store: &mut Store, settings: &Settings) -> Result<Vec<Worker>, Failure> {
+    let stall_after = settings.config.duration("witness.stall_after");
+    let mut workers = Vec::new();
+    for polecat in store.polecats()? {
+        let run = match polecat.run.as_ref().or(polecat.last_run.as_ref()) {
+            Some(run) => store.run(run)?,
+            None => None,
+        };
+        let state = state(&polecat, run.as_ref(), stall_after);
+        workers.push(Worker { polecat, run, state });
+    }
+    Ok(workers)
+}
+
+/// What it does, by looking.
+fn state(polecat: &Polecat, run: Option<&Run>, stall_after: Duration) -> &'static str {
+    let Some(run) = run.filter(|run| polecat.run.is_some() && run.is_live()) else {
+        return if polecat.kept.is_some() { "gone" } else { "idle" };
+    };
+    match (run.state, run.pid, run.birth) {
+        (RunState::Starting, ..) => "starting",
+        (_, Some(pid), Some(birth)) if process_id::birth(pid) != Some(birth) => {
+            // One that has finished its work is only waiting to be recorded.
+            if run.is_bead_done { "idle" } else { "gone" }
+        }
+        _ if run.log.as_deref().is_some_and(|log| is_silent(Path::new(log), stall_after)) => "stalled",
+        _ => "working",
+    }
+}
+
+fn is_silent(log: &Path, stall_after: Duration) -> bool {
+    let modified = std::fs::metadata(log).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|silence| silence > stall_after))
+}
+
+fn open(context: &Context) -> Result<(Town, Settings, Store), Failure> {
+    let town = context.town()?;
+    let settings = context.settings(&town)?;
+    let store = context.open(&town)?;
+    Ok((town, settings, store))
+}
+
+fn list(context: &Context, rig: Option<&str>) -> Result<(), Failure> {
+    let (_, settings, mut store) = open(context)?;
+    if let Some(rig) = rig {
+        store.rig(rig)?;
+    }
+    let mut workers = workers(&mut store, &settings)?;
+    workers.retain(|worker| rig.is_none_or(|rig| worker.polecat.rig == rig));
+    if context.wants_json() {
+        return context.json(&workers.iter().map(worker_json).collect::<Vec<_>>());
+    }
+    if workers.is_empty() {
+        return context.say("There are no polecats. `gt sling BEAD` makes one when its work can start.");
+    }
+    let width = workers.iter().map(|w| w.polecat.rig.len() + w.polecat.name.len() + 1).max().unwrap_or(0);
+    for worker in &workers {
+        context.say(&line(worker, width))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn line(worker: &Worker, width: usize) -> String {
+    let style = match worker.state {
+        "working" | "starting" => BLUE,
+        "gone" => RED,
+        "stalled" => YELLOW,
+        _ => DIM,
+    };
+    let who = format!("{}/{}", worker.polecat.rig, worker.polecat.name);
+    let what = match (&worker.run, worker.state) {
+        (_, "idle") | (None, _) => String::new(),
+        (Some(run), "gone") if worker.polecat.run.is_none() => {
+            let why = worker.polecat.kept.as_deref().unwrap_or_default();
+            format!("{}: {why} in {}", run.bead, worker.polecat.worktree.as_deref().unwrap_or("?"))
+        }
+        (Some(run), _) => {
+            let since = time::format(run.started_at.unwrap_or(run.claimed_at));
+            let title = gt_core::text::one_line(&run.title);
+            format!("{} {title}  {}", run.bead, paint(DIM, &format!("since {since}")))
+        }
+    };
+    format!("{} {who:width$}  {:<8}  {what}", paint(style, "●"), worker.state).trim_end().to_owned()
+}
+
+fn worker_json(worker: &Worker) -> Value {
+    let live = worker.run.as_ref().filter(|_| worker.polecat.run.is_some());
+    json!({
+        "name": worker.polecat.name,
+        "rig": worker.polecat.rig,
+        "bead": live.map(|run| &run.bead),
+        "run": live.map(|run| &run.id),
+        "state": worker.state,
+        "session": live.and_then(|run| run.session.as_ref()),
+        "branch": live.and_then(|run| run.branch.as_ref()).or(worker.polecat.branch.as_ref()),
+        "worktree": live.and_then(|run| run.worktree.as_ref()).or(worker.polecat.worktree.as_ref()),
+        "started_at": live.and_then(|run| run.started_at).map(time::format),
+        "host": live.map(|run| &run.host),
+        "pid": live.and_then(|run| run.pid),
+        "last_bead": worker.polecat.bead,
+    })
+}
+
+/// The worker of this name, in whichever rig.
+fn find(store: &mut Store, settings: &Settings, name: &str) -> Result<Worker, Failure> {
+    let all = workers(store, settings)?;
+    let is_meant = |worker: &Worker| match name.split_once('/') {
+        Some((rig, name)) => worker.polecat.rig == rig && worker.polecat.name.eq_ignore_ascii_case(name),
+        None => worker.polecat.name.eq_ignore_ascii_case(name),
+    };
+    let full = |worker: &Worker| format!("{}/{}", worker.polecat.rig, worker.polecat.name);
+    let known: Vec<String> = all.iter().map(full).collect();
+    let all_names: Vec<String> = all.iter().map(|worker| worker.polecat.name.clone()).collect();
+    let mut meant: Vec<Worker> = all.into_iter().filter(is_meant).collect();
+    match meant.len() {
+        1 => Ok(meant.remove(0)),
+        0 => {
+            let bare = all_names.iter().map(String::as_str).filter(|_| !name.contains('/'));
+            let near = gt_core::near::closest(name, bare.chain(known.iter().map(String::as_str)));
+            let hint = match near.first() {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`gt polecat list` shows who there is".to_owned(),
+            };
+            let name = gt_core::text::one_line(name);
+            Err(Failure::new(Kind::NotFound, format!("there is no polecat `{name}`")).hint(hint))
+        }
+        _ => {
+            let names: Vec<String> = meant.iter().map(|worker| format!("`{}`", full(worker))).collect();
+            Err(Failure::new(Kind::Refused, format!("several polecats are called {name}"))
+                .hint(format!("say which: {}", names.join(" or "))))
+        }
+    }
+}
+
+fn show(context: &Context, name: &str) -> Result<(), Failure> {
+    let (_, settings, mut store) = open(context)?;
+    let worker = find(&mut store, &settings, name)?;
+    if context.wants_json() {
+        return context.json(&worker_json(&worker));
+    }
+    let mut text = paint(BOLD, &format!("{}/{}", worker.polecat.rig, worker.polecat.name));
+    let run = worker.run.as_ref();
+    let live = run.filter(|run| run.is_live());
+    let time_of = |at: Option<jiff::Timestamp>| at.map(time::format);
+    let fields = [
+        ("state", Some(worker.state.to_owned())),
+        ("bead", run.map(|run| format!("{} {}", run.bead, gt_core::text::one_line(&run.title)))),
+        ("run", run.map(|run| run.id.clone())),
+        ("agent", run.map(|run| run.agent.clone())),
+        ("process", live.and_then(|run| run.pid).map(|pid| pid.to_string())),
+        ("session", live.and_then(|run| run.session.clone())),
+        ("branch", run.and_then(|run| run.branch.clone())),
+        ("worktree", worker.polecat.worktree.clone()),
+        ("kept", worker.polecat.kept.clone()),
+        ("log", run.and_then(|run| run.log.clone())),
+        ("started", run.and_then(|run| time_of(run.started_at))),
+        ("ended", run.and_then(|run| time_of(run.ended_at))),
+        ("outcome", run.and_then(|run| Some(format!("{}: {}", run.outcome?.as_str(), run.end_reason.as_deref()?)))),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            text.extend(["\n  ", &paint(DIM, &format!("{name:<9}")), " ", &value]);
+        }
+    }
+    context.say(&text)
+}
+
+/// The log of its live or last run.
+fn log_of(worker: &Worker, town: &Town) -> Result<File, Failure> {
+    let none = || {
+        Failure::new(Kind::NotFound, format!("{} has printed nothing that was kept", worker.polecat.name))
+            .hint("logs are kept for as long as `retention.logs` says")
+    };
+    let run = worker.run.as_ref().ok_or_else(none)?;
+    File::open(town.log_path(&run.id)).map_err(|_| none())
+}
+
+fn peek(context: &Context, args: &PeekArgs) -> Result<(), Failure> {
+    let (town, settings, mut store) = open(context)?;
+    let worker = find(&mut store, &settings, &args.name)?;
+    let mut log = log_of(&worker, &town)?;
+    let failed = |source| TownError::Io { doing: "read", path: town.logs_dir(), source };
+    let length = log.seek(SeekFrom::End(0)).map_err(failed)?;
+    log.seek(SeekFrom::Start(length.saturating_sub(PEEK_BYTES))).map_err(failed)?;
+    let mut bytes = Vec::new();
+    log.take(PEEK_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines[lines.len().saturating_sub(args.lines)..].join("\n");
+    if context.wants_json() {
+        return context.json(&json!({ "name": worker.polecat.name, "rig": worker.polecat.rig, "text": last }));
+    }
+    context.say(&many_lines(&last))
+}
+
+fn logs(context: &Context, name: &str) -> Result<(), Failure> {
+    let (town, settings, mut store) = open(context)?;
+    let worker = find(&mut store, &settings, name)?;
+    let mut log = log_of(&worker, &town)?;
+    context.copy(&mut log)
+}
+
+fn stop(context: &Context, args: &StopArgs) -> Result<(), Failure> {
+    let (town, settings, mut store) = open(context)?;
+    let worker = find(&mut store, &settings, &args.name)?;
+    let who = format!("{}/{}", worker.polecat.rig, worker.polecat.name);
+    let Some(run) = worker.run.filter(Run::is_live) else {
+        return answer_stop(context, &who, "idle", &format!("{who} has no run; nothing was changed."));
+    };
+    let reason = args.reason.clone().unwrap_or_else(|| format!("{} stopped it", context.actor()));
+    let order = StopOrder { at: context.now(), by: context.actor(), outcome: Outcome::Stopped, reason };
+    store.order_stop(&run.id, &order, &context.stamp())?;
+    if context.is_dry_run() {
+        return answer_stop(context, &who, "stopped", &format!("{who} would be stopped."));
+    }
+    let _turn = if daemon_runs(&town) { None } else { Some(Turn::take(&town, Limits::default())?) };
+    let mut dispatcher = once::dispatcher(&town, &context.actor());
+    if once::await_end(&mut dispatcher, &mut store, &settings, &run.id)? {
+        let words =
+            format!("{who} has stopped; {} is released. `gt scheduler retry {}` starts it again.", run.bead, run.bead);
+        return answer_stop(context, &who, "stopped", &words);
+    }
+    answer_stop(context, &who, "stopping", &format!("{who} was told to stop and has not ended yet."))
+}
+
+fn answer_stop(context: &Context, who: &str, outcome: &str, words: &str) -> Result<(), Failure> {
+    if context.wants_json() {
+        return context.json(&json!({ "polecat": who, "outcome": outcome }));
+    }
+    context.say(words)
+}
+
+/// Work that is nowhere else goes only by force. // SPEC P8
+fn refuse_unsafe(store: &mut Store, rig: &str, name: &str, path: &Path) -> Result<(), Failure> {
+    let why = match (worktree::unsaved(path), store.rig(rig)) {
+        (Ok(Some(why)), _) => why.to_owned(),
+        (_, Ok(rig)) => match worktree::state(path, &rig.branch) {
+            Ok(state) if state.n_ahead > 0 => {
+                format!("it has {} that {} does not have", commits(state.n_ahead), rig.branch)
+            }
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    Err(Failure::new(Kind::Refused, format!("the worktree {} is not safe to remove: {why}", path.display()))
+        .hint(lose_it(rig, name)))
+}
+
+fn commits(n: u32) -> String {
+    if n == 1 { "1 commit".to_owned() } else { format!("{n} commits") }
+}
+
+fn lose_it(rig: &str, name: &str) -> String {
+    format!("look into it, or remove it all the same: `gt polecat nuke {rig}/{name} --force`")
+}
+
+/// By git where the repository is known; what is left of one that is gone is a plain directory.
+fn remove_worktree(store: &mut Store, town: &Town, rig: &str, path: &Path, is_forced: bool) -> Result<(), Failure> {
+    let removed = match store.rig(rig) {
+        Ok(rig) => worktree::remove(Path::new(&rig.path), path, is_forced).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    let is_ours = path.starts_with(town.state_dir().join("polecats"));
+    match removed {
+        Ok(()) => Ok(()),
+        Err(_) if is_forced && is_ours => std::fs::remove_dir_all(path)
+            .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+            .map_err(|source| TownError::Io { doing: "remove", path: path.to_owned(), source }.into()),
+        Err(why) => Err(Failure::new(Kind::Refused, why)),
+    }
+}
+
+fn nuke(context: &Context, args: &NukeArgs) -> Result<(), Failure> {
+    let (town, settings, mut store) = open(context)?;
+    let worker = find(&mut store, &settings, &args.name)?;
+    let Polecat { rig, name, worktree: path, .. } = &worker.polecat;
+    let busy = || gt_core::refusal::Refusal::PolecatBusy { rig: rig.clone(), name: name.clone(), what: "worktree" };
+    if let Some(path) = path.as_ref().filter(|_| !args.force) {
+        refuse_unsafe(&mut store, rig, name, Path::new(path))?;
+    }
+    // First of all nobody gives it work any more.
+    if !store.keep_polecat(rig, name, Some("it is being nuked"), &context.stamp())? {
+        return Err((&busy()).into());
+    }
+    if let Some(path) = path.as_ref().filter(|_| !context.is_dry_run())
+        && let Err(error) = remove_worktree(&mut store, &town, rig, Path::new(path), args.force)
+    {
+        store.keep_polecat(rig, name, worker.polecat.kept.as_deref(), &context.stamp())?;
+        return Err(error.hint(lose_it(rig, name)));
+    }
+    if !store.forget_polecat(rig, name, &context.stamp())? {
+        return Err((&busy()).into());
+    }
+    if context.wants_json() {
+        return context.json(&json!({ "polecat": format!("{rig}/{name}"), "outcome": "nuked" }));
+    }
+    context.say(&format!("{rig}/{name} is gone; its branches stay."))
+}
+
+fn no_terminal(context: &Context, name: &str) -> Result<(), Failure> {
+    let (_, settings, mut store) = open(context)?;
+    let worker = find(&mut store, &settings, name)?;
+    let session = worker.run.and_then(|run| run.session).unwrap_or_else(|| names::session("gt", name));
+    Err(Failure::new(Kind::Refused, format!("{session} runs without a terminal"))
+        .hint(format!("see what it prints with `gt polecat peek {name}`")))
+}

@@ -1,0 +1,475 @@
+//! `gt scheduler`: what waits, why, and the switches. // SPEC D6
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use gt_core::plan::{Limit, Policy, TroubleOf};
+use gt_core::readiness::Standing;
+use gt_core::{plan, time};
+use gt_engine::Town;
+use gt_engine::dispatch::PassReport;
+use gt_engine::once::{self, Limits, Turn};
+use gt_store::{Assignment, Outlook, Plea, Scheduled};
+use serde_json::{Value, json};
+
+use crate::context::{After, Context};
+use crate::failure::{Failure, Kind};
+use crate::render::{BOLD, DIM, GREEN, RED, YELLOW, paint};
+
+/// See and steer what is scheduled
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt scheduler status
+  gt scheduler list
+  gt scheduler run --dry-run
+  gt scheduler pause --reason \"release day\"")]
+pub(crate) struct SchedulerArgs {
+    #[command(subcommand)]
+    command: SchedulerCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SchedulerCommand {
+    Status(StatusArgs),
+    List(ListArgs),
+    Run(RunArgs),
+    Pause(PauseArgs),
+    Resume(ResumeArgs),
+    Clear(ClearArgs),
+    Retry(RetryArgs),
+}
+
+/// Show state, capacity and what is queued
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt scheduler status\n  gt scheduler status --json")]
+struct StatusArgs {}
+
+/// List what is scheduled, in dispatch order, with the reason for what waits
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt scheduler list\n  gt scheduler list --json")]
+struct ListArgs {}
+
+/// Start what may start now, without the daemon
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt scheduler run
+  gt scheduler run --dry-run      look first
+  gt scheduler run --batch 2")]
+struct RunArgs {
+    /// Starts at most this many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
+    /// Another cap for this once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_polecats: Option<u32>,
+    /// Record what has ended; in direct mode, start what that made possible
+    #[arg(long, hide = true)]
+    after_exit: bool,
+}
+
+/// Stop all dispatch, town-wide; what runs goes on
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt scheduler pause --reason \"release day\"")]
+struct PauseArgs {
+    /// Why, for everybody to see
+    #[arg(long, short, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Go on dispatching
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt scheduler resume")]
+struct ResumeArgs {}
+
+/// Take beads off the queue
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt scheduler clear                   all of them
+  gt scheduler clear --bead gt-a1b2    one")]
+struct ClearArgs {
+    /// Only this one
+    #[arg(long, value_name = "ID")]
+    bead: Option<String>,
+}
+
+/// Forget a bead's failures and schedule it again
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt scheduler retry gt-a1b2")]
+struct RetryArgs {
+    /// The bead's id
+    bead: String,
+}
+
+pub(crate) fn run(context: &Context, args: SchedulerArgs) -> Result<ExitCode, Failure> {
+    match args.command {
+        SchedulerCommand::Status(_) => status(context)?,
+        SchedulerCommand::List(_) => list(context)?,
+        SchedulerCommand::Run(args) => return dispatch(context, &args),
+        SchedulerCommand::Pause(args) => pause(context, &args)?,
+        SchedulerCommand::Resume(_) => resume(context)?,
+        SchedulerCommand::Clear(args) => clear(context, &args)?,
+        SchedulerCommand::Retry(args) => retry(context, &args)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the scheduler would do now, and what it has given up on.
+struct View {
+    town: Town,
+    policy: Policy,
+    outlook: Outlook,
+    held: Vec<Plea>,
+}
+
+fn view(context: &Context) -> Result<View, Failure> {
+    let town = context.town()?;
+    let policy = context.settings(&town)?.policy(town.root());
+    let mut store = context.open(&town)?;
+    let outlook = store.outlook(&policy, context.now())?;
+    Ok(View { held: store.held()?, town, policy, outlook })
+}
+
+/// What no pass takes any more, with the way on.
+fn held_lines(held: &[Plea]) -> impl Iterator<Item = String> + '_ {
+    held.iter().map(|one| format!("  {} {}: {}", paint(RED, "✗"), one.bead, gt_core::text::one_line(&one.reason)))
+}
+
+fn status(context: &Context) -> Result<(), Failure> {
+    let view = view(context)?;
+    if context.wants_json() {
+        return context.json(&status_json(&view));
+    }
+    context.say(&status_text(&view))?;
+    if !view.outlook.scheduled.is_empty() {
+        context.note_missing_daemon(&view.town);
+    }
+    Ok(())
+}
+
+fn status_text(View { policy, outlook, held, .. }: &View) -> String {
+    let state = match &outlook.state.pause {
+        None => paint(GREEN, "active"),
+        Some(pause) => {
+            let why = pause.reason.as_deref().map(|why| format!(": {}", gt_core::text::one_line(why)));
+            let words = format!("PAUSED by {} since {}{}", pause.by, time::format(pause.at), why.unwrap_or_default());
+            paint(YELLOW, &words)
+        }
+    };
+    let (total, ready) = (outlook.scheduled.len(), n_ready(outlook));
+    let mut lines = vec![
+        paint(BOLD, "Scheduler"),
+        format!("  State:  {state}, {} dispatch", mode(policy)),
+        format!("  Queued: {total} total, {ready} ready"),
+        format!("  Active: {}", active_words(policy, outlook)),
+    ];
+    if let (Some(at), Some(n)) = (outlook.state.last_dispatch_at, outlook.state.last_dispatch_count) {
+        lines.push(format!("  Last dispatch: {} ({n} {})", time::format(at), beads(n as usize)));
+    }
+    for (who, trouble) in &outlook.state.troubles {
+        let until = time::format(trouble.until);
+        lines.push(format!("  {} {who} is held up until {until}: {}", paint(RED, "!"), trouble.reason));
+    }
+    lines.extend(policy.guards.iter().map(|guard| format!("  {} {}", paint(RED, "!"), guard.message)));
+    lines.extend(held_lines(held));
+    lines.join("\n")
+}
+
+fn beads(n: usize) -> &'static str {
+    if n == 1 { "bead" } else { "beads" }
+}
+
+pub(super) fn mode(policy: &Policy) -> &'static str {
+    if policy.is_deferred { "deferred" } else { "direct" }
+}
+
+fn active_words(policy: &Policy, outlook: &Outlook) -> String {
+    let noun = if outlook.n_live == 1 { "polecat" } else { "polecats" };
+    match policy.caps.town {
+        Some(cap) => format!("{} of {cap} polecats, {} free", outlook.n_live, free(outlook).unwrap_or(0)),
+        None => format!("{} {noun}, no cap", outlook.n_live),
+    }
+}
+
+fn free(outlook: &Outlook) -> Option<i64> {
+    outlook.capacity.map(|capacity| capacity.max(0))
+}
+
+/// Scheduled beads whose work is ready, whatever else they wait for.
+fn n_ready(outlook: &Outlook) -> usize {
+    outlook.scheduled.iter().filter(|scheduled| scheduled.standing == Standing::Ready).count()
+}
+
+fn status_json(View { policy, outlook, held, .. }: &View) -> Value {
+    let pause = outlook.state.pause.as_ref();
+    json!({
+        "mode": mode(policy),
+        "paused": pause.is_some(),
+        "paused_by": pause.map(|pause| &pause.by),
+        "paused_at": pause.map(|pause| time::format(pause.at)),
+        "paused_reason": pause.and_then(|pause| pause.reason.as_ref()),
+        "queued_total": outlook.scheduled.len(),
+        "queued_ready": n_ready(outlook),
+        "active_polecats": outlook.n_live,
+        "max_polecats": policy.caps.town.map_or(-1, |cap| cap as i64),
+        "free": free(outlook),
+        "last_dispatch_at": outlook.state.last_dispatch_at.map(time::format),
+        "last_dispatch_count": outlook.state.last_dispatch_count,
+        "held_up": held_up_json(policy, outlook),
+        "held": held.iter().map(|one| json!({ "bead": one.bead, "reason": one.reason })).collect::<Vec<_>>(),
+        "beads": list_json(outlook),
+    })
+}
+
+fn held_up_json(policy: &Policy, outlook: &Outlook) -> Vec<Value> {
+    let troubles = outlook.state.troubles.iter().map(|(of, trouble)| {
+        let (agent, rig) = match of {
+            TroubleOf::Town => (None, None),
+            TroubleOf::Agent(name) => (Some(name), None),
+            TroubleOf::Rig(name) => (None, Some(name)),
+        };
+        json!({ "code": "held-up", "agent": agent, "rig": rig, "message": trouble.reason,
+                "until": time::format(trouble.until) })
+    });
+    let guards = policy.guards.iter().map(
+        |guard| json!({ "code": guard.code, "agent": null, "rig": null, "message": guard.message, "until": null }),
+    );
+    troubles.chain(guards).collect()
+}
+
+fn list(context: &Context) -> Result<(), Failure> {
+    let View { outlook, held, .. } = view(context)?;
+    if context.wants_json() {
+        return context.json(&list_json(&outlook));
+    }
+    if outlook.scheduled.is_empty() && held.is_empty() {
+        return context.say("Nothing is scheduled. `gt sling BEAD` schedules a bead, `gt ready` shows which could be.");
+    }
+    let mut by_rig: BTreeMap<&str, Vec<(usize, &Scheduled)>> = BTreeMap::new();
+    for (at, scheduled) in outlook.scheduled.iter().enumerate() {
+        by_rig.entry(&scheduled.rig).or_default().push((at + 1, scheduled));
+    }
+    let mut lines = Vec::new();
+    for (rig, scheduled) in by_rig {
+        lines.push(paint(BOLD, rig));
+        lines.extend(scheduled.into_iter().map(|(position, one)| list_line(position, one)));
+    }
+    if !held.is_empty() {
+        lines.push(paint(BOLD, "not scheduled any more"));
+        lines.extend(held_lines(&held));
+    }
+    context.say(&lines.join("\n"))
+}
+
+fn list_line(position: usize, scheduled: &Scheduled) -> String {
+    let sign = match scheduled {
+        one if one.starts => paint(GREEN, "▶"),
+        one if one.is_blocked() => paint(YELLOW, "⏸"),
+        _ => "○".to_owned(),
+    };
+    let title = gt_core::text::one_line(&scheduled.title);
+    let why = match scheduled.reasons.first() {
+        None => "starts with the next pass".to_owned(),
+        Some(reason) => reason.message.clone(),
+    };
+    format!("  {sign} {position:>3}  {}  {title}\n         {}", scheduled.bead, paint(DIM, &why))
+}
+
+fn list_json(outlook: &Outlook) -> Vec<Value> {
+    let row = |(at, scheduled): (usize, &Scheduled)| {
+        json!({
+            "bead": scheduled.bead,
+            "title": scheduled.title,
+            "context": scheduled.context,
+            "target_rig": scheduled.rig,
+            "enqueued_at": time::format(scheduled.enqueued_at),
+            "blocked": scheduled.is_blocked(),
+            "position": at + 1,
+            "dispatch_failures": scheduled.failures,
+            "last_failure": scheduled.last_failure,
+            "reason": scheduled.reasons.first().map(|reason| &reason.message),
+        })
+    };
+    outlook.scheduled.iter().enumerate().map(row).collect()
+}
+
+fn dispatch(context: &Context, args: &RunArgs) -> Result<ExitCode, Failure> {
+    let town = context.town()?;
+    if args.after_exit {
+        context.carry_on(&town, &mut context.open(&town)?, After::Exit)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let limits = Limits { batch: args.batch.map(|n| n as usize), max_polecats: args.max_polecats.map(|n| n as usize) };
+    let mut dispatcher = once::dispatcher(&town, &context.actor());
+    if context.is_dry_run() {
+        let mut settings = context.settings(&town)?;
+        settings.limit_once(limits.batch, limits.max_polecats);
+        let (policy, mut store) = (settings.policy(town.root()), context.open(&town)?);
+        let before = store.outlook(&policy, context.now())?;
+        let mut claimant = dispatcher.claimant(&policy, None);
+        let claimed = store.advance(&gt_store::Findings::default(), &policy, Some(&mut claimant), &context.stamp())?;
+        let report = PassReport { started: claimed, ..PassReport::default() };
+        return show_run(context, &Ran { before, after: None, report, waited: false, policy });
+    }
+    let mut store = context.open(&town)?;
+    let turn = Turn::take(&town, limits)?;
+    let (waited, policy) = (turn.waited(), turn.settings.policy(town.root()));
+    once::settle(&mut dispatcher, &mut store, &turn.settings)?;
+    let before = store.outlook(&policy, context.now())?;
+    let report = once::run(&mut dispatcher, &mut store, turn, 0)?;
+    let after = Some(store.outlook(&policy, context.now())?);
+    show_run(context, &Ran { before, after, report, waited, policy })
+}
+
+/// What a run came to.
+struct Ran {
+    /// The outlook right before.
+    before: Outlook,
+    /// And right after; `None`: it was only a rehearsal.
+    after: Option<Outlook>,
+    report: PassReport,
+    waited: bool,
+    policy: Policy,
+}
+
+impl Ran {
+    fn limit(&self) -> Limit {
+        let Ran { before, report, policy, .. } = self;
+        match (before.limit, self.after.as_ref().map(|after| after.limit)) {
+            (limit @ (Limit::Paused | Limit::Guard), _) | (_, Some(limit @ (Limit::Paused | Limit::Guard))) => limit,
+            _ => {
+                let n = report.started.len() + report.failed.len();
+                let (planned, _, limit) = plan::to_dispatch(before.capacity, policy.batch, before.n_ready);
+                if n < planned { Limit::Capacity } else { limit }
+            }
+        }
+    }
+
+    /// Ready beads that were not started. What was cleared or put off meanwhile is none of them.
+    fn n_left(&self) -> usize {
+        let n_tried = self.report.started.len() + self.report.failed.len();
+        self.after.as_ref().map_or(self.before.n_ready.saturating_sub(n_tried), |after| after.n_ready)
+    }
+
+    fn last(&self) -> &Outlook {
+        self.after.as_ref().unwrap_or(&self.before)
+    }
+
+    /// Why the first of them waits.
+    fn reason(&self) -> Option<&gt_core::explain::Reason> {
+        self.last().scheduled.iter().find_map(|one| (!one.starts && !one.is_blocked()).then(|| one.reasons.first())?)
+    }
+}
+
+fn show_run(context: &Context, ran: &Ran) -> Result<ExitCode, Failure> {
+    if context.wants_json() {
+        context.json(&run_json(ran, context.is_dry_run()))?;
+    } else {
+        context.say(&run_text(ran, context.is_dry_run()))?;
+    }
+    Ok(match (ran.report.started.is_empty(), ran.n_left(), ran.report.failed.len()) {
+        (true, 1.., _) => Kind::NotNow.exit_code(),
+        (true, 0, 1..) => Kind::Refused.exit_code(),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn run_text(ran: &Ran, is_dry: bool) -> String {
+    let mut lines = Vec::new();
+    if ran.waited {
+        lines.push(paint(DIM, "Waited for another pass to end."));
+    }
+    let verb = if is_dry { "Would start" } else { "Started" };
+    for one in &ran.report.started {
+        let who = paint(BOLD, &one.polecat.name);
+        lines.push(format!("{} {verb} {who} on {} {} ({})", paint(GREEN, "▶"), one.bead, one.title, one.rig.name));
+    }
+    for (one, why) in &ran.report.failed {
+        lines.push(format!("{} Could not start {}: {why}", paint(RED, "✗"), one.bead));
+    }
+    let n_left = ran.n_left();
+    match (ran.report.started.is_empty() && ran.report.failed.is_empty(), n_left) {
+        (true, 0) if ran.last().scheduled.is_empty() => lines.push("Nothing is scheduled.".to_owned()),
+        (true, 0) => lines.push("Nothing that is scheduled can start now: `gt scheduler list` says why.".to_owned()),
+        (true, n) => {
+            let why = ran.reason().map(|reason| reason.message.clone()).unwrap_or_default();
+            lines.push(format!("{} {n} ready {} waiting: {why}", paint(YELLOW, "⏸"), beads(n)));
+        }
+        (false, 0) => {}
+        (false, n) => lines.push(paint(DIM, &format!("{n} ready {} left ({}).", beads(n), ran.limit().as_str()))),
+    }
+    lines.join("\n")
+}
+
+fn run_json(ran: &Ran, is_dry: bool) -> Value {
+    let dispatched: Vec<Value> = ran.report.started.iter().map(assignment_json).collect();
+    let failed: Vec<Value> =
+        ran.report.failed.iter().map(|(one, error)| json!({ "bead": one.bead, "error": error })).collect();
+    json!({
+        (if is_dry { "would_dispatch" } else { "dispatched" }): dispatched,
+        "failed": failed,
+        "skipped": ran.n_left(),
+        "reason": ran.limit().as_str(),
+        "capacity": ran.before.capacity,
+        "batch": ran.policy.batch,
+        "ready": ran.before.n_ready,
+        "waited": ran.waited,
+    })
+}
+
+fn assignment_json(one: &Assignment) -> Value {
+    json!({ "bead": one.bead, "rig": one.rig.name, "polecat": one.polecat.name, "run": one.run, "context": one.context })
+}
+
+fn pause(context: &Context, args: &PauseArgs) -> Result<(), Failure> {
+    if let Some(reason) = &args.reason {
+        gt_core::text::check_body("reason", reason)?;
+    }
+    let mut store = context.store()?;
+    let changed = store.pause(args.reason.as_deref(), &context.stamp())?;
+    let pause = store.scheduler_state(context.now())?.pause;
+    if context.wants_json() {
+        return context.json(&json!({ "paused": true, "changed": changed }));
+    }
+    let by = pause.map(|pause| format!(" by {} since {}", pause.by, time::format(pause.at))).unwrap_or_default();
+    context.say(&if changed {
+        "Paused. What runs goes on; nothing new starts. `gt scheduler resume` goes on.".to_owned()
+    } else {
+        format!("It is paused already{by}; nothing was changed.")
+    })
+}
+
+fn resume(context: &Context) -> Result<(), Failure> {
+    let town = context.town()?;
+    let mut store = context.open(&town)?;
+    let changed = store.resume(&context.stamp())?;
+    if context.wants_json() {
+        return context.json(&json!({ "paused": false, "changed": changed }));
+    }
+    context.say(if changed { "Dispatch goes on." } else { "It was not paused; nothing was changed." })?;
+    context.carry_on(&town, &mut store, After::Command)
+}
+
+fn clear(context: &Context, args: &ClearArgs) -> Result<(), Failure> {
+    let cleared = context.store()?.clear_contexts(args.bead.as_deref(), &context.stamp())?;
+    if context.wants_json() {
+        return context.json(&json!({ "cleared": cleared }));
+    }
+    context.say(&match (cleared.as_slice(), &args.bead) {
+        ([], Some(bead)) => format!("{bead} is not scheduled; nothing was changed."),
+        ([], None) => "Nothing is scheduled; nothing was changed.".to_owned(),
+        ([one], _) => format!("Took {one} off the queue."),
+        (many, _) => format!("Took {} beads off the queue.", many.len()),
+    })
+}
+
+fn retry(context: &Context, args: &RetryArgs) -> Result<(), Failure> {
+    let town = context.town()?;
+    let mut store = context.open(&town)?;
+    let scheduled = store.retry(&args.bead, &context.stamp())?;
+    if context.wants_json() {
+        return context.json(&json!({ "bead": args.bead, "context": scheduled }));
+    }
+    context.say(&format!("{} is scheduled again (context: {scheduled}); its failures are forgotten.", args.bead))?;
+    context.carry_on(&town, &mut store, After::Command)
+}

@@ -1,0 +1,218 @@
+//! `gt status`: the town on one screen. // SPEC U0
+
+use clap::Args;
+use gt_core::plan::Policy;
+use gt_core::text::one_line;
+use gt_core::time;
+use gt_engine::Town;
+use gt_engine::config::Config;
+use gt_engine::lock::{Holder, Lock};
+use gt_store::{ConvoyProgress, Outlook, Plea};
+use serde_json::{Value, json};
+
+use super::polecat::{self, Worker};
+use super::scheduler::mode;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::{BOLD, DIM, GREEN, RED, YELLOW, paint};
+
+/// How many lines a part of the screen has at most; `--json` has all.
+const LINES_MAX: usize = 10;
+
+/// Show what runs, what waits and why, and what needs a person
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt status\n  gt status --json")]
+pub(crate) struct StatusArgs {}
+
+/// Everything that the screen shows.
+struct Screen {
+    town: Town,
+    daemon: Option<Holder>,
+    policy: Policy,
+    outlook: Outlook,
+    workers: Vec<Worker>,
+    pleas: Vec<Plea>,
+    convoys: Vec<ConvoyProgress>,
+    n_convoys: i64,
+    n_ready: usize,
+    config_problem: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, _: &StatusArgs) -> Result<(), Failure> {
+    let screen = look(context)?;
+    if context.wants_json() {
+        return context.json(&screen_json(&screen));
+    }
+    context.say(&screen_text(&screen))
+}
+
+fn look(context: &Context) -> Result<Screen, Failure> {
+    let town = context.town()?;
+    let mut store = context.open(&town)?;
+    // A broken config is shown with the rest, since the daemon goes on with the last good one.
+    let (settings, config_problem) = match town.config_file().load() {
+        Ok(config) => (gt_engine::settings::Settings::new(config), None),
+        Err(error) => (gt_engine::settings::Settings::new(Config::default()), Some(gt_engine::chain(&error))),
+    };
+    let policy = settings.policy(town.root());
+    let outlook = store.outlook(&policy, context.now())?;
+    let workers = polecat::workers(&mut store, &settings)?;
+    let pleas = store.pleas()?;
+    let limit = if context.wants_json() { usize::MAX >> 1 } else { LINES_MAX };
+    let (convoys, n_convoys) = store.open_convoys(limit)?;
+    let ready = store.ready(&gt_store::ReadyFilter::default(), 100, context.now())?;
+    Ok(Screen {
+        daemon: Lock::Daemon.holder(&town)?,
+        n_ready: ready.beads.len(),
+        town,
+        policy,
+        outlook,
+        workers,
+        pleas,
+        convoys,
+        n_convoys,
+        config_problem,
+    })
+}
+
+fn screen_text(screen: &Screen) -> String {
+    let mut parts = vec![head(screen)];
+    parts.extend(needs(screen));
+    parts.push(running(screen));
+    parts.push(waiting(screen));
+    parts.extend(convoys(screen));
+    parts.join("\n\n")
+}
+
+fn head(screen: &Screen) -> String {
+    let daemon = match screen.daemon {
+        Some(Holder { pid: Some(pid) }) => paint(GREEN, &format!("daemon runs (process {pid})")),
+        Some(_) => paint(GREEN, "daemon runs"),
+        None => paint(YELLOW, "no daemon: `gt daemon start`"),
+    };
+    let slots = match (screen.policy.caps.town, screen.outlook.capacity) {
+        (Some(cap), Some(free)) => format!("{} of {cap} slots taken, {} free", screen.outlook.n_live, free.max(0)),
+        _ => format!("{} running, no cap", screen.outlook.n_live),
+    };
+    let slots = match screen.config_problem {
+        None => format!("{slots}, {} dispatch", mode(&screen.policy)),
+        Some(_) => format!("{} running; the caps are not known until the config is mended", screen.outlook.n_live),
+    };
+    let root = screen.town.root().display();
+    let mut lines = vec![format!("{}  {daemon}", paint(BOLD, &root.to_string()))];
+    lines.push(slots);
+    if let Some(pause) = &screen.outlook.state.pause {
+        let why = pause.reason.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+        let words = format!("PAUSED by {} since {}{why}", pause.by, time::format(pause.at));
+        lines.push(paint(YELLOW, &words));
+    }
+    lines.join("\n")
+}
+
+/// A part of the screen: its title, its first lines, and how many more there are.
+fn part(title: &str, lines: Vec<String>, n_total: usize) -> String {
+    let mut text = vec![paint(BOLD, &format!("{title} ({n_total})"))];
+    let n_shown = lines.len().min(LINES_MAX);
+    text.extend(lines.into_iter().take(LINES_MAX));
+    if n_total > n_shown {
+        text.push(paint(DIM, &format!("  and {} more", n_total - n_shown)));
+    }
+    text.join("\n")
+}
+
+fn needs(screen: &Screen) -> Option<String> {
+    let sign = paint(RED, "!");
+    let mut lines = Vec::new();
+    lines.extend(screen.config_problem.iter().map(|problem| format!("  {sign} {problem}")));
+    for (who, trouble) in &screen.outlook.state.troubles {
+        lines.push(format!("  {sign} {who} is held up until {}: {}", time::format(trouble.until), trouble.reason));
+    }
+    lines.extend(screen.policy.guards.iter().map(|guard| format!("  {sign} {}", guard.message)));
+    for plea in &screen.pleas {
+        let (title, reason) = (one_line(&plea.title), one_line(&plea.reason));
+        lines.push(format!("  {sign} {} {title}\n      {}", plea.bead, paint(DIM, &reason)));
+    }
+    for worker in screen.workers.iter().filter(|worker| ["stalled", "gone"].contains(&worker.state)) {
+        lines.push(format!("  {sign} {}", polecat::line(worker, 0)));
+    }
+    let n = lines.len();
+    (n > 0).then(|| part("Needs a person", lines, n))
+}
+
+fn running(screen: &Screen) -> String {
+    let live: Vec<&Worker> = screen.workers.iter().filter(|worker| worker.polecat.run.is_some()).collect();
+    if live.is_empty() {
+        return paint(DIM, "Nothing runs.");
+    }
+    let width = live.iter().map(|w| w.polecat.rig.len() + w.polecat.name.len() + 1).max().unwrap_or(0);
+    let lines = live.iter().map(|worker| format!("  {}", polecat::line(worker, width))).collect();
+    part("Running", lines, live.len())
+}
+
+fn waiting(screen: &Screen) -> String {
+    let scheduled = &screen.outlook.scheduled;
+    if scheduled.is_empty() {
+        let more = if screen.n_ready >= 100 { "100 or more" } else { &screen.n_ready.to_string() };
+        let ready = match screen.n_ready {
+            0 => String::new(),
+            1 => " 1 bead is ready: `gt ready`, then `gt sling BEAD`.".to_owned(),
+            _ => format!(" {more} beads are ready: `gt ready`, then `gt sling BEAD`."),
+        };
+        return paint(DIM, &format!("Nothing is scheduled.{ready}"));
+    }
+    let line = |one: &gt_store::Scheduled| {
+        let next = match screen.config_problem {
+            None => "starts with the next pass",
+            Some(_) => "when it starts is not known until the config is mended",
+        };
+        let why = one.reasons.first().map_or(next, |reason| reason.message.as_str());
+        let sign = if one.is_blocked() { paint(YELLOW, "⏸") } else { "○".to_owned() };
+        format!("  {sign} {} {}\n      {}", one.bead, one_line(&one.title), paint(DIM, why))
+    };
+    part("Waiting", scheduled.iter().map(line).collect(), scheduled.len())
+}
+
+fn convoys(screen: &Screen) -> Option<String> {
+    let line = |convoy: &ConvoyProgress| {
+        let ConvoyProgress { id, title, n_done, n_total } = convoy;
+        format!("  {id}  {n_done}/{n_total} done  {}", one_line(title))
+    };
+    let lines = screen.convoys.iter().map(line).collect();
+    (screen.n_convoys > 0).then(|| part("Convoys", lines, screen.n_convoys as usize))
+}
+
+fn screen_json(screen: &Screen) -> Value {
+    let pause = screen.outlook.state.pause.as_ref();
+    let live = screen.workers.iter().filter(|worker| worker.polecat.run.is_some());
+    json!({
+        "town": screen.town.root(),
+        "daemon": screen.daemon.and_then(|holder| holder.pid),
+        "mode": mode(&screen.policy),
+        "paused": pause.is_some(),
+        "paused_by": pause.map(|pause| &pause.by),
+        "paused_reason": pause.and_then(|pause| pause.reason.as_ref()),
+        "active_polecats": screen.outlook.n_live,
+        "max_polecats": screen.policy.caps.town.map_or(-1, |cap| cap as i64),
+        "free": screen.outlook.capacity.map(|free| free.max(0)),
+        "running": live.map(|worker| json!({
+            "polecat": worker.polecat.name,
+            "rig": worker.polecat.rig,
+            "state": worker.state,
+            "bead": worker.run.as_ref().map(|run| &run.bead),
+            "run": worker.run.as_ref().map(|run| &run.id),
+        })).collect::<Vec<_>>(),
+        "waiting": screen.outlook.scheduled.iter().map(|one| json!({
+            "bead": one.bead,
+            "rig": one.rig,
+            "blocked": one.is_blocked(),
+            "reasons": one.reasons,
+        })).collect::<Vec<_>>(),
+        "needs": screen.pleas.iter().map(|plea| json!({ "bead": plea.bead, "reason": plea.reason }))
+            .collect::<Vec<_>>(),
+        "guards": screen.policy.guards.iter().map(|guard| &guard.message).collect::<Vec<_>>(),
+        "config_problem": screen.config_problem,
+        "convoys": screen.convoys.iter().map(|convoy| json!({
+            "id": convoy.id, "title": convoy.title, "completed": convoy.n_done, "total": convoy.n_total,
+        })).collect::<Vec<_>>(),
+    })
+}
