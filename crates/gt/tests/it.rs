@@ -1,25 +1,49 @@
 //! The binary as its users meet it: real processes, real git, real files. One test binary.
 
+#[path = "it/fleet.rs"]
+mod fleet;
 #[path = "it/town.rs"]
 mod town;
 
+#[path = "it/agreement.rs"]
+mod agreement;
+#[path = "it/bad_agents.rs"]
+mod bad_agents;
 #[path = "it/beads.rs"]
 mod beads;
+#[path = "it/caps.rs"]
+mod caps;
 #[path = "it/config.rs"]
 mod config;
+#[path = "it/crash.rs"]
+mod crash;
 #[path = "it/crowd.rs"]
 mod crowd;
+#[path = "it/demo.rs"]
+mod demo;
 #[path = "it/disk.rs"]
 mod disk;
+#[path = "it/dispatch.rs"]
+mod dispatch;
 #[path = "it/health.rs"]
 mod health;
 #[path = "it/import.rs"]
 mod import;
 #[path = "it/init.rs"]
 mod init;
+#[path = "it/lazy.rs"]
+mod lazy;
+#[path = "it/moments.rs"]
+mod moments;
 #[path = "it/refusals.rs"]
 mod refusals;
 #[path = "it/rigs.rs"]
 mod rigs;
+#[path = "it/seed000.rs"]
+mod seed000;
 #[path = "it/surface.rs"]
 mod surface;
+#[path = "it/switches.rs"]
+mod switches;
+#[path = "it/workers.rs"]
+mod workers;

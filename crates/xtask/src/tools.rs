@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 /// Every program that a test of the workspace calls.
 const TOOLS: &[Tool] = &[
     Tool { program: "git", need: Need::Required, packages: Packages::everywhere("git") },
+    Tool { program: "bash", need: Need::Required, packages: Packages::everywhere("bash") },
     Tool { program: "unshare", need: OWN_FILE_SYSTEM, packages: Packages::everywhere(UTIL_LINUX) },
     Tool { program: "mount", need: OWN_FILE_SYSTEM, packages: Packages::everywhere(UTIL_LINUX) },
 ];

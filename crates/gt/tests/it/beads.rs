@@ -167,7 +167,7 @@ fn a_graph_is_listed_drawn_and_explained() {
       - it waits for gt-b2 (Second), which is open
     $ gt explain gt-a1
     gt-a1 is ready:
-      - it is ready; nothing holds it back, and nobody has taken it yet
+      - it is ready; nothing holds it back, and nobody has taken it: `gt sling gt-a1`
     $ gt explain gt-e1
     gt-e1 is ready:
       - its type epic is never given to an agent; its children may be

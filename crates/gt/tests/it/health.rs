@@ -1,4 +1,4 @@
-//! `gt doctor`, `gt activity`, `gt demo`, and stores that are not what they should be. // SPEC T6, B7, U4
+//! `gt doctor`, `gt activity`, and stores that are not what they should be. // SPEC T6, B7
 
 use std::fs;
 
@@ -10,12 +10,13 @@ fn a_healthy_town_says_so() {
     town.gt(["create", "work", "--rig", "shop"]).success();
     let as_json = town.gt(["doctor", "--json"]).json();
     let checks: Vec<&str> = as_json.as_array().unwrap().iter().filter_map(|row| row["check"].as_str()).collect();
-    assert_eq!(checks, ["config", "store", "readiness", "rig", "git", "tmux", "agent", "disk"]);
+    assert_eq!(checks, ["config", "store", "readiness", "daemon", "rig", "git", "tmux", "agent", "disk"]);
     snapshot!(town.gt(["doctor"]).success(), @r"
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 1 bead, schema 1
+    ✓ store      [TOWN]/.gt/town.db is sound: 1 bead, schema 2
     ✓ readiness  what is stored is what follows from the dependencies
+    ✓ daemon     none runs, and nothing is scheduled
     ✓ rig        shop is at [TOWN]/shop
     ✓ git        [VERSION]
     ? tmux [DEPENDS ON THE MACHINE]
@@ -38,8 +39,9 @@ fn a_broken_config_is_a_finding_with_its_line() {
     $ gt doctor
     ✗ config     [TOWN]/town.toml: line 2: `scheduler.max_polecats` cannot be `"many"`: it must be a whole number from -1 to 1000000
         → `gt config unset scheduler.max_polecats` returns it to the default, `-1`
-    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 1
+    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 2
     ✓ readiness  what is stored is what follows from the dependencies
+    ✓ daemon     none runs, and nothing is scheduled
     ✓ git        [VERSION]
     ? tmux [DEPENDS ON THE MACHINE]
     ? agent [DEPENDS ON THE MACHINE]
@@ -48,8 +50,9 @@ fn a_broken_config_is_a_finding_with_its_line() {
     $ gt doctor
     ✗ config     [TOWN]/town.toml: line 1, column 11: unclosed table, expected `]` in `[scheduler`
         → mend line 1 of [TOWN]/town.toml in an editor
-    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 1
+    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 2
     ✓ readiness  what is stored is what follows from the dependencies
+    ✓ daemon     none runs, and nothing is scheduled
     ✓ git        [VERSION]
     ? tmux [DEPENDS ON THE MACHINE]
     ? agent [DEPENDS ON THE MACHINE]
@@ -58,8 +61,9 @@ fn a_broken_config_is_a_finding_with_its_line() {
     $ gt doctor
     ! config     [TOWN]/town.toml is missing; every setting has its default
         → put it back with `gt init`
-    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 1
+    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 2
     ✓ readiness  what is stored is what follows from the dependencies
+    ✓ daemon     none runs, and nothing is scheduled
     ✓ git        [VERSION]
     ? tmux [DEPENDS ON THE MACHINE]
     ? agent [DEPENDS ON THE MACHINE]
@@ -90,9 +94,10 @@ fn tampered_readiness_is_found_and_mended() {
     ○ gt-b2  P2  task  B
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema 1
+    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema 2
     ✗ readiness  wrong for 1 bead: gt-b2 is stored as ready, and should be blocked
         → work it out anew with `gt doctor --fix`
+    ✓ daemon     none runs, and nothing is scheduled
     ✓ rig        shop is at [TOWN]/shop
     ✓ git        [VERSION]
     ? tmux [DEPENDS ON THE MACHINE]
@@ -101,8 +106,9 @@ fn tampered_readiness_is_found_and_mended() {
     [exit 1]
     $ gt doctor --fix
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema 1
+    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema 2
     ✓ readiness  mended: worked out anew for 1 bead
+    ✓ daemon     none runs, and nothing is scheduled
     ✓ rig        shop is at [TOWN]/shop
     ✓ git        [VERSION]
     ? tmux [DEPENDS ON THE MACHINE]
@@ -110,8 +116,9 @@ fn tampered_readiness_is_found_and_mended() {
     ? disk [DEPENDS ON THE MACHINE]
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema 1
+    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema 2
     ✓ readiness  what is stored is what follows from the dependencies
+    ✓ daemon     none runs, and nothing is scheduled
     ✓ rig        shop is at [TOWN]/shop
     ✓ git        [VERSION]
     ? tmux [DEPENDS ON THE MACHINE]
@@ -131,8 +138,9 @@ fn a_rig_whose_repository_is_gone_is_a_finding() {
     snapshot!(answer, @r"
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 1
+    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 2
     ✓ readiness  what is stored is what follows from the dependencies
+    ✓ daemon     none runs, and nothing is scheduled
     ✗ rig        shop: no git repository at [TOWN]/shop
         → bring the repository back, or take the rig off with `gt rig remove shop`
     ✓ git        [VERSION]
@@ -161,19 +169,19 @@ fn a_store_of_a_newer_schema_is_left_alone() {
     assert_eq!(fs::read(town.store()).unwrap(), before);
     snapshot!(session(answers), @r#"
     $ gt ready
-    ! error: the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 1)
+    ! error: the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 2)
     ! hint: use the newer gt that wrote it; nothing was changed
     [exit 4]
     $ gt create x
-    ! error: the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 1)
+    ! error: the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 2)
     ! hint: use the newer gt that wrote it; nothing was changed
     [exit 4]
     $ gt ready --json
-    ! {"error":{"code":"unreachable","hint":"use the newer gt that wrote it; nothing was changed","message":"the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 1)"}}
+    ! {"error":{"code":"unreachable","hint":"use the newer gt that wrote it; nothing was changed","message":"the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 2)"}}
     [exit 4]
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✗ store      the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 1)
+    ✗ store      the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 2)
         → use the newer gt that wrote it
     ✓ git        [VERSION]
     ? tmux [DEPENDS ON THE MACHINE]
@@ -297,96 +305,4 @@ fn the_log_is_read_from_where_one_left_off() {
     $ gt activity --since 3 --json
     {"seq":4,"ts":"[TIME]","type":"bead.created","actor":"tester","bead":"hq-id03","run":null,"data":{"priority":2,"title":"three","type":"task"}}
     "#);
-}
-
-#[test]
-fn the_demo_shows_itself_and_leaves_nothing_behind() {
-    let town = Town::unmade();
-    let answer = town.gt(["demo"]);
-    answer.success();
-    let left: Vec<String> =
-        fs::read_dir(town.home()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    assert_eq!(left, ["town"], "the demo left something behind");
-    assert!(fs::read_dir(town.root()).unwrap().next().is_none());
-    let demo_dir = |line: &str| line.split('/').find(|part| part.starts_with("gt-demo-")).map(str::to_owned);
-    let dir = answer.stdout.lines().find_map(demo_dir).unwrap();
-    let dir = dir.trim_end_matches(|c: char| !c.is_alphanumeric());
-    snapshot!(answer.to_string().replace(dir, "[DEMO]"), @r#"
-    $ gt demo
-
-    A town is a directory. A rig is a git repository in it.
-    $ gt init
-    Made a town at [HOME]/[DEMO].
-    Next: `gt rig add NAME PATH` registers a repository, `gt create "…"` writes down work.
-    $ gt rig add shop shop
-    Registered rig shop: [HOME]/[DEMO]/shop, prefix shop, branch main.
-
-    An epic, and four beads that wait for each other.
-    $ gt create "Ship the checkout" --type epic --rig shop
-    Created shop-id01 in shop: Ship the checkout
-    $ gt create "Design the schema" --parent shop-id01 --priority 1
-    Created shop-id01.1 in shop: Design the schema
-    $ gt create "Write the server" --parent shop-id01 --blocked-by shop-id01.1
-    Created shop-id01.2 in shop: Write the server
-    $ gt create "Write the page" --parent shop-id01 --blocked-by shop-id01.1
-    Created shop-id01.3 in shop: Write the page
-    $ gt create Release --parent shop-id01 --blocked-by shop-id01.2,shop-id01.3
-    Created shop-id01.4 in shop: Release
-    $ gt bead dep tree shop-id01
-    ○ shop-id01  Ship the checkout
-    ├─ ○ shop-id01.1  Design the schema
-    ├─ ⏸ shop-id01.2  Write the server
-    │  └─ ○ [blocks] shop-id01.1  Design the schema (shown above)
-    ├─ ⏸ shop-id01.3  Write the page
-    │  └─ ○ [blocks] shop-id01.1  Design the schema (shown above)
-    └─ ⏸ shop-id01.4  Release
-       ├─ ⏸ [blocks] shop-id01.2  Write the server (shown above)
-       └─ ⏸ [blocks] shop-id01.3  Write the page (shown above)
-
-    What can be worked on, and what waits for what?
-    $ gt ready
-    ○ shop-id01.1  P1  task  Design the schema
-    ○ shop-id01    P2  epic  Ship the checkout
-    $ gt bead blocked
-    ⏸ shop-id01.2  P2  task  Write the server  ← shop-id01.1
-    ⏸ shop-id01.3  P2  task  Write the page  ← shop-id01.1
-    ⏸ shop-id01.4  P2  task  Release  ← shop-id01.2, shop-id01.3
-    $ gt explain shop-id01.4
-    shop-id01.4 is blocked:
-      - it waits for shop-id01.2 (Write the server), which is open
-      - it waits for shop-id01.3 (Write the page), which is open
-
-    Closing a blocker says what it made ready.
-    $ gt close shop-id01.1 --reason "three tables are enough"
-    shop-id01.1 closed.
-    Now ready: shop-id01.2, shop-id01.3
-    $ gt ready
-    ○ shop-id01    P2  epic  Ship the checkout
-    ○ shop-id01.2  P2  task  Write the server
-    ○ shop-id01.3  P2  task  Write the page
-
-    A cycle is refused by name, and changes nothing.
-    $ gt bead dep add shop-id01.2 shop-id01.4
-
-    Everything that happened is in the log.
-    $ gt activity --since 6
-         7  [TIME]  bead.created      shop-id01.4    demo  {"priority":2,"title":"Release","type":"task"}
-         8  [TIME]  bead.closed       shop-id01.1    demo  {"from":"open","reason":"three tables are enough","title":"Design the schema","to":"closed"}
-
-    The temporary town is gone again. Your own: `gt init`.
-    ! error: this would close a cycle: shop-id01.2 → shop-id01.4 → shop-id01.2
-    ! hint: see what shop-id01.4 waits for with `gt bead dep tree shop-id01.4`
-    "#);
-}
-
-#[test]
-fn the_demo_can_be_kept_and_ignores_the_town_around() {
-    let town = Town::with_rig();
-    let before = town.state();
-    let answer = town.call(["demo", "--keep"]).env("GT_TOWN", town.root()).env("GT_RIG", "shop").run();
-    answer.success();
-    assert_eq!(town.state(), before);
-    let kept =
-        answer.stdout.lines().last().unwrap().trim_start_matches("The town is at ").trim_end_matches('.').to_owned();
-    town.call(["--town", &kept, "doctor"]).run().success();
 }

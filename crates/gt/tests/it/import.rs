@@ -266,7 +266,7 @@ fn a_file_is_bound_to_a_rig_whatever_its_prefixes() {
     ○ other-y2  P2  task  B
     $ gt explain hq-x1
     hq-x1 is ready:
-      - it is ready; nothing holds it back, and nobody has taken it yet
+      - it is ready; nothing holds it back, and nobody has taken it: `gt sling hq-x1`
     ");
 }
 

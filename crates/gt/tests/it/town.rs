@@ -17,7 +17,7 @@ use tempfile::TempDir;
 pub(crate) const GT: &str = env!("CARGO_BIN_EXE_gt");
 
 /// Prefixes under which ids are made up in these tests.
-const PREFIXES: [&str; 3] = ["gt", "hq", "shop"];
+const PREFIXES: [&str; 6] = ["gt", "gt-wisp", "hq", "hq-cv", "shop", "shop-wisp"];
 
 /// A snapshot with everything masked that differs from run to run.
 macro_rules! snapshot {
@@ -35,6 +35,9 @@ pub(crate) fn masks() -> insta::Settings {
     settings.set_snapshot_path("snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]");
+    settings.add_filter(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "[RUN]");
+    settings.add_filter(r"@[0-9a-f]{12}\b", "@[RUN]");
+    settings.add_filter(r"\(process \d+\)", "(process [PID])");
     settings.add_filter(r"(git +)\d+\.\d+[^\n]*", "$1[VERSION]");
     settings.add_filter(r"gt \d+\.\d+\.\d+", "gt [VERSION]");
     settings.add_filter(r"(?m)^[✓!] (tmux|agent|disk) [^\n]*(\n    →[^\n]*)?", "? $1 [DEPENDS ON THE MACHINE]");

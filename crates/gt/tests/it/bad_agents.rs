@@ -1,0 +1,210 @@
+//! Agents as they really are: missing, mute, loud, deaf, forking, late, and speaking twice. // SPEC P7, R1, R2, D5
+
+use std::fs;
+use std::time::Instant;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::fleet::{Fleet, count};
+use crate::town::{session, snapshot};
+
+#[path = "bad_agents/endings.rs"]
+mod endings;
+#[path = "bad_agents/force.rs"]
+mod force;
+
+/// An agent that goes on until its test ends.
+const STAYS: &str = "exec sleep 600";
+
+fn event<'a>(events: &'a [Value], kind: &str, bead: &str) -> &'a Value {
+    let is_meant = |event: &&Value| event["type"] == kind && event["bead"] == bead;
+    events.iter().rfind(is_meant).unwrap_or_else(|| panic!("no {kind} of {bead}"))
+}
+
+fn time_of(event: &Value) -> Timestamp {
+    event["ts"].as_str().expect("a text").parse().expect("a time")
+}
+
+/// The one live run, and its process.
+fn run_of(fleet: &Fleet) -> (String, u32) {
+    let polecat = fleet.town.gt(["polecat", "list", "--json"]).json()[0].clone();
+    let pid = polecat["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("a process");
+    (polecat["run"].as_str().expect("a run").to_owned(), pid)
+}
+
+#[test]
+fn a_missing_program_holds_up_the_agent_costs_nothing_and_mending_it_starts_the_work_at_once() {
+    let fleet = Fleet::with_cap(5, STAYS);
+    fleet.set("default_agent", "absent");
+    fleet.set("agents.absent.command", r#"["/nowhere/agent"]"#);
+    fleet.hold(&["gt-a", "gt-b"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.start_daemon();
+    fleet.until_events("run.ended", Some("gt-a"), 1);
+    let answers = [
+        fleet.town.gt(["scheduler", "status"]),
+        fleet.town.gt(["explain", "gt-a"]),
+        fleet.town.gt(["status"]),
+        fleet.town.gt(["polecat", "list"]),
+    ];
+    let list = fleet.town.gt(["scheduler", "list", "--json"]).json();
+    assert_eq!(list[0]["dispatch_failures"], 0, "it is not the bead's fault");
+    fleet.town.gt(["sling", "gt-b", "--agent", "scripted"]).success();
+    fleet.until_events("run.started", Some("gt-b"), 1);
+    fleet.set("agents.absent.command", r#"["sleep", "600"]"#);
+    fleet.until_events("run.started", Some("gt-a"), 1);
+    snapshot!(session(answers), @r"
+    $ gt scheduler status
+    Scheduler
+      State:  active, deferred dispatch
+      Queued: 1 total, 1 ready
+      Active: 0 of 5 polecats, 5 free
+      Last dispatch: [TIME] (1 bead)
+      ! agent `absent` is held up until [TIME]: cannot start `/nowhere/agent`: No such file or directory (os error 2)
+    $ gt explain gt-a
+    gt-a is scheduled:
+      - it is number 1 of 1 in the queue
+      - agent `absent` is held up until [TIME]: cannot start `/nowhere/agent`: No such file or directory (os error 2)
+    $ gt status
+    [TOWN]  daemon runs (process [PID])
+    0 of 5 slots taken, 5 free, deferred dispatch
+
+    Needs a person (1)
+      ! agent `absent` is held up until [TIME]: cannot start `/nowhere/agent`: No such file or directory (os error 2)
+
+    Nothing runs.
+
+    Waiting (1)
+      ○ gt-a Do gt-a
+          agent `absent` is held up until [TIME]: cannot start `/nowhere/agent`: No such file or directory (os error 2)
+
+    Convoys (1)
+      hq-cv-id01  0/1 done  Work: Do gt-a
+    $ gt polecat list
+    There are no polecats. `gt sling BEAD` makes one when its work can start.
+    ");
+}
+
+#[test]
+fn an_agent_without_a_command_is_told_with_the_key_to_set() {
+    let fleet = Fleet::new(STAYS);
+    fleet.hold(&["gt-a"]);
+    let answer = fleet.town.gt(["sling", "gt-a", "--agent", "nobody"]);
+    let status = fleet.town.gt(["scheduler", "status"]);
+    snapshot!(session([answer, status]), @r"
+    $ gt sling gt-a --agent nobody
+    ! Could not start it, so it is scheduled: gt-a → shop (context: gt-wisp-id01)
+        agent `nobody` is held up until [TIME]: agent `nobody` has no command; set `agents.nobody.command`
+    Tracked by convoy hq-cv-id02.
+    $ gt scheduler status
+    Scheduler
+      State:  active, direct dispatch
+      Queued: 1 total, 1 ready
+      Active: 0 polecats, no cap
+      Last dispatch: [TIME] (1 bead)
+      ! agent `nobody` is held up until [TIME]: agent `nobody` has no command; set `agents.nobody.command`
+    ! note: no daemon runs, so nothing starts by itself: `gt daemon start`
+    ");
+}
+
+#[test]
+fn without_a_daemon_a_mended_agent_starts_with_the_next_run() {
+    let fleet = Fleet::new(STAYS);
+    fleet.set("agents.scripted.command", r#"["/nowhere/agent"]"#);
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    assert_eq!(fleet.town.gt(["scheduler", "run"]).code, 5);
+    fleet.set("agents.scripted.command", r#"["sleep", "600"]"#);
+    let answer = fleet.town.gt(["scheduler", "run"]);
+    assert_eq!(answer.code, 0, "{answer}");
+    assert_eq!(count(&fleet.town.events(), "run.started", Some("gt-a")), 1);
+}
+
+#[test]
+fn an_agent_that_ends_without_a_word_is_tried_again_and_then_a_person_is_asked() {
+    let fleet = Fleet::with_cap(5, "exit 7");
+    fleet.set("witness.redispatch_cooldown", "0s");
+    fleet.set("witness.redispatch_attempts", "2");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.start_daemon();
+    let events = fleet.until_events("bead.escalated", Some("gt-a"), 1);
+    assert_eq!(count(&events, "run.started", Some("gt-a")), 3, "once, and two attempts more");
+    let ended = event(&events, "run.ended", "gt-a");
+    assert_eq!((&ended["data"]["outcome"], &ended["data"]["exit_code"]), (&"died".into(), &7.into()));
+    let answers = [fleet.town.gt(["explain", "gt-a"]), fleet.town.gt(["status"])];
+    assert_eq!(fleet.town.gt(["show", "gt-a", "--json"]).json()["status"], "open");
+    fleet.script("gt done");
+    let retry = fleet.town.gt(["scheduler", "retry", "gt-a"]);
+    fleet.until_events("bead.closed", Some("gt-a"), 1);
+    snapshot!(session(answers) + &retry.to_string(), @r"
+    $ gt explain gt-a
+    gt-a is ready:
+      - 3 attempts ended unfinished (exit code 7); a person has to look: then `gt scheduler retry gt-a`
+    $ gt status
+    [TOWN]  daemon runs (process [PID])
+    0 of 5 slots taken, 5 free, deferred dispatch
+
+    Needs a person (1)
+      ! gt-a Do gt-a
+          3 attempts ended unfinished (exit code 7); a person has to look: then `gt scheduler retry gt-a`
+
+    Nothing runs.
+
+    Nothing is scheduled. 1 bead is ready: `gt ready`, then `gt sling BEAD`.
+
+    Convoys (1)
+      hq-cv-id01  0/1 done  Work: Do gt-a
+    $ gt scheduler retry gt-a
+    gt-a is scheduled again (context: gt-wisp-id02); its failures are forgotten.
+    ");
+}
+
+#[test]
+fn the_next_attempt_waits_for_the_cooldown_and_says_until_when() {
+    let fleet = Fleet::with_cap(5, "exit 0");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.start_daemon();
+    let events = fleet.until_events("run.ended", Some("gt-a"), 1);
+    let ended = time_of(event(&events, "run.ended", "gt-a"));
+    let list = fleet.town.gt(["scheduler", "list"]);
+    let (_, until) = list.stdout.trim().rsplit_once(" at ").expect("a time");
+    let until: Timestamp = until.parse().expect("a time");
+    assert_eq!(until.duration_since(ended), SignedDuration::from_mins(5), "{list}");
+    snapshot!(list.to_string(), @r"
+    $ gt scheduler list
+    shop
+      ○   1  gt-a  Do gt-a
+             attempt 1 ended unfinished (exit code 0); the next one is at [TIME]
+    ");
+}
+
+#[test]
+fn a_loud_agent_ends_well_and_peek_stays_quick_and_small() {
+    let fleet = Fleet::with_cap(5, "head -c 100000000 /dev/zero | tr '\\0' 'x'; echo; echo the end; gt done");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.start_daemon();
+    fleet.until_done(&["gt-a".to_owned()]);
+    let begin = Instant::now();
+    let peek = fleet.town.gt(["polecat", "peek", "Toast"]);
+    assert!(begin.elapsed().as_secs() < 2, "peek took {:?}", begin.elapsed());
+    assert!(peek.stdout.len() < 100_000, "peek printed {} bytes", peek.stdout.len());
+    assert!(peek.stdout.contains("the end\n"), "peek shows the end");
+    let log = fs::read_dir(fleet.town.path(".gt/logs")).expect("there are logs").flatten().next().expect("one");
+    assert!(log.metadata().expect("a file").len() > 100_000_000, "nothing is lost");
+}
+
+#[test]
+fn binary_rubbish_does_not_reach_the_terminal() {
+    let fleet = Fleet::with_cap(5, "printf '\\033[2J\\007\\377\\nplain\\n'; gt done");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.start_daemon();
+    fleet.until_done(&["gt-a".to_owned()]);
+    let peek = fleet.town.gt(["polecat", "peek", "Toast"]);
+    assert!(!peek.stdout.contains(['\u{1b}', '\u{7}']), "{peek:?}");
+    assert!(peek.stdout.contains("plain"), "{peek}");
+}
