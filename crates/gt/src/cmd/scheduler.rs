@@ -396,7 +396,13 @@ fn run_text(ran: &Ran, is_dry: bool) -> String {
             lines.push(format!("{} {n} ready {} waiting: {why}", paint(YELLOW, "⏸"), beads(n)));
         }
         (false, 0) => {}
-        (false, n) => lines.push(paint(DIM, &format!("{n} ready {} left ({}).", beads(n), ran.limit().as_str()))),
+        (false, n) => {
+            let why = match ran.limit() {
+                Limit::Ready => "`gt scheduler list` says why",
+                limit => limit.as_str(),
+            };
+            lines.push(paint(DIM, &format!("{n} ready {} left ({why}).", beads(n))));
+        }
     }
     lines.join("\n")
 }

@@ -71,7 +71,7 @@ impl<'a> Spawner<'a> {
         let candidates = std::env::split_paths(&key.1).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name));
         let found = candidates.into_iter().find(|path| path.is_file() && access(path, Access::EXEC_OK).is_ok());
         let Some(found) = found else {
-            let cause = format!("it is not on the PATH ({})", key.1);
+            let cause = "it is not on the PATH of whoever started it".to_owned();
             return Err(StartError::NoProgram { program: name.to_owned(), cause });
         };
         self.programs.insert(key, found.clone());
