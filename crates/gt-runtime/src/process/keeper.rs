@@ -1,7 +1,7 @@
 //! The keeper: one process per town, the parent of its agents, which it starts, sees end and clears up after.
 //!
-//! One thread decides, around one `epoll`: callers, the bell that rings when a child has exited, pidfds of processes
-//! that are not children, and a timeout only while something is due. With nothing to do it is blocked; with nothing
+//! One thread decides, around one `epoll`: callers, pidfds of agents and of what they left, the bell that rings when an
+//! orphan has exited, and a timeout only while something is due. With nothing to do it is blocked; with nothing
 //! to keep it goes away. Nothing a caller sends makes it end or panic.
 //!
 //! Agents are marked in their environment: `GT_RUN` names the run, `GT_KEEPER` the directory of the keeper.
@@ -134,6 +134,7 @@ impl Keeper {
                 }
                 self.answer_all(caller);
             }
+            leader if self.runs.is_leader_gone(leader) => self.reap(),
             pidfd => self.runs.handle_exit(pidfd, &mut self.events),
         }
     }
@@ -195,7 +196,9 @@ impl Keeper {
         for launch in &batch.launches {
             results.push(match self.known_handle(&launch.run) {
                 Some(handle) => Ok(handle),
-                None => spawner.spawn(launch).inspect(|handle| self.runs.insert_child(&launch.run, handle)),
+                None => spawner
+                    .spawn(launch)
+                    .inspect(|handle| self.runs.insert_child(&launch.run, handle, &mut self.events)),
             });
         }
         self.bell.listen_again();

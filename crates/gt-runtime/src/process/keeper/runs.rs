@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use rustix::process::{Signal, WaitStatus, getsid, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, getsid, pidfd_open, pidfd_send_signal};
 
 use super::endings::Ended;
 use super::events::{Events, Token};
@@ -32,6 +32,8 @@ pub(super) struct Runs {
     /// Runs whose first process is our child, by its number.
     by_child: BTreeMap<u32, String>,
     by_pidfd: BTreeMap<Token, String>,
+    /// The first processes of runs that are our children, until they end.
+    leaders: BTreeMap<Token, OwnedFd>,
     ended: Vec<(String, Ended)>,
     /// A child that is no orphan.
     messenger: Option<u32>,
@@ -72,7 +74,7 @@ pub(super) enum Found {
 impl Runs {
     pub(super) fn new(keeper: String) -> Self {
         let (by_name, by_child, by_pidfd) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { keeper, by_name, by_child, by_pidfd, ended: Vec::new(), messenger: None }
+        Self { keeper, by_name, by_child, by_pidfd, leaders: BTreeMap::new(), ended: Vec::new(), messenger: None }
     }
 
     pub(super) fn keeper(&self) -> &str {
@@ -95,10 +97,26 @@ impl Runs {
         std::mem::take(&mut self.ended)
     }
 
-    pub(super) fn insert_child(&mut self, name: &str, handle: &Handle) {
+    pub(super) fn insert_child(&mut self, name: &str, handle: &Handle, events: &mut Events) {
+        self.watch_leader(handle.pid, events);
         let session = getsid(None).ok().map(|session| session.as_raw_nonzero().get() as u32);
         self.by_child.insert(handle.pid, name.to_owned());
         self.by_name.insert(name.to_owned(), Run { is_child: true, ..Run::new(handle.clone(), session) });
+    }
+
+    /// Has its end announced. Where there is no room for that, it is noticed with those of the orphans.
+    fn watch_leader(&mut self, pid: u32, events: &mut Events) {
+        let pidfd = Pid::from_raw(pid as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        let Some(Ok(pidfd)) = pidfd else { return };
+        let token = events.new_token();
+        if events.add(&pidfd, token).is_ok() {
+            self.leaders.insert(token, pidfd);
+        }
+    }
+
+    /// Whether this is the end of an agent that we started; it is told once.
+    pub(super) fn is_leader_gone(&mut self, pidfd: Token) -> bool {
+        self.leaders.remove(&pidfd).is_some()
     }
 
     /// Finds a run that another keeper started.
