@@ -18,7 +18,7 @@ use crate::failure::{Failure, Kind};
 use crate::render::{BOLD, DIM, GREEN, paint};
 
 /// What an agent of the demo does: a file, a commit, done.
-const AGENT: &str = r#"sleep 0.$((RANDOM % 5 + 3))
+const AGENT: &str = r#"sleep 0.$(($$ % 5 + 3))
 echo "$GT_POLECAT was here" > "$GT_BEAD.txt"
 git add --all
 git -c user.name="$GT_POLECAT" -c user.email=polecat@example.org commit --quiet --message "$GT_BEAD"
@@ -42,7 +42,7 @@ const BEADS: [(&str, &[usize]); 10] = [
 /// See it work, in a temporary town
 ///
 /// Makes a town with ten beads that wait for each other and a cap of three, gives them to small scripted agents, and
-/// shows how the daemon starts each the moment it can. Needs git and bash; touches nothing outside a temporary directory.
+/// shows how the daemon starts each the moment it can. Needs git; touches nothing outside a temporary directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt demo
@@ -80,7 +80,7 @@ impl Stage<'_> {
         self.show(&["init"])?;
         self.show(&["rig", "add", "shop", "shop"])?;
         self.write_agent()?;
-        let command = format!("[\"bash\", \"{}\"]", self.town.join("agent.sh").display());
+        let command = format!("[\"sh\", \"{}\"]", self.town.join("agent.sh").display());
         self.show(&["config", "set", "agents.demo.command", &command])?;
         self.show(&["config", "set", "default_agent", "demo"])?;
         self.show(&["config", "set", "scheduler.max_polecats", "3"])?;
