@@ -8,7 +8,8 @@ mod door;
 mod keeper;
 mod table;
 mod watcher;
-mod wire;
+pub mod wire;
 
 pub use client::ProcessRuntime;
-pub use keeper::keep;
+pub use keeper::{is_file_name, keep};
+pub use table::{Entry, parse_stat};

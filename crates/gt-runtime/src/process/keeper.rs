@@ -29,6 +29,7 @@ use rustix::process::{getpid, set_child_subreaper, setsid};
 use self::bell::Bell;
 use self::callers::Callers;
 use self::endings::Endings;
+pub use self::endings::is_file_name;
 use self::events::{Events, Token};
 use self::messenger::Messenger;
 use self::runs::{Found, Runs};

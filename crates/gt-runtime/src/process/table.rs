@@ -23,7 +23,7 @@ const SETTLED_LOOKS: u32 = 8;
 
 /// One line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub struct Entry {
     pub pid: u32,
     pub is_dead: bool,
     pub group: u32,
@@ -32,7 +32,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn handle(&self) -> Handle {
+    pub fn handle(&self) -> Handle {
         Handle { pid: self.pid, birth: self.birth }
     }
 }
@@ -59,7 +59,7 @@ pub(super) fn members(mark: Mark<'_>) -> Vec<Entry> {
 /// What stands in the table under this number.
 pub(super) fn entry(pid: u32) -> Option<Entry> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse(pid, &String::from_utf8_lossy(&stat))
+    parse_stat(pid, &String::from_utf8_lossy(&stat))
 }
 
 /// A pidfd of exactly this process, if it still lives.
@@ -138,7 +138,7 @@ fn is_of_another_user(pid: u32) -> bool {
 }
 
 /// Reads `/proc/PID/stat`. The name in brackets may hold anything, brackets too, so what counts is after the last one.
-fn parse(pid: u32, stat: &str) -> Option<Entry> {
+pub fn parse_stat(pid: u32, stat: &str) -> Option<Entry> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
     // The third field of the file is the first one here.

@@ -14,14 +14,16 @@ pub(super) const PROTOCOL: u32 = 1;
 /// A line longer than this is not a request.
 pub(super) const LINE_BYTES_MAX: usize = 64 << 20;
 
+/// What the keeper says before anything is asked.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Greeting {
+pub struct Greeting {
     pub protocol: u32,
     pub pid: u32,
 }
 
+/// What a client asks.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Request {
+pub enum Request {
     Start(Batch),
     Survey(Vec<Known>),
     Stop(Known, Stop),
@@ -30,8 +32,9 @@ pub(super) enum Request {
     Watch,
 }
 
+/// What the keeper says.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Reply {
+pub enum Reply {
     Started(Vec<Result<Handle, StartError>>),
     Surveyed(BTreeMap<String, Sighting>),
     Done,
@@ -41,7 +44,7 @@ pub(super) enum Reply {
 
 /// Launches, with what their environments have in common said once.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Batch {
+pub struct Batch {
     pub shared_env: Vec<(String, String)>,
     pub launches: Vec<Launch>,
 }
@@ -80,7 +83,7 @@ impl Launch {
 }
 
 /// A message as the line that carries it.
-pub(super) fn line<T: Serialize>(message: &T) -> Vec<u8> {
+pub fn line<T: Serialize>(message: &T) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).expect("messages have string keys only");
     line.push(b'\n');
     line

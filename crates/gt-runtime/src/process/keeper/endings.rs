@@ -25,7 +25,7 @@ pub(super) struct Endings {
 }
 
 /// Whether a run's name can be that of a file.
-pub(super) fn is_file_name(run: &str) -> bool {
+pub fn is_file_name(run: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     !run.is_empty() && run.len() <= 128 && !run.starts_with('.') && run.bytes().all(is_plain)
 }
