@@ -20,7 +20,9 @@ pub fn format(at: Timestamp) -> String {
 
 /// The instant as the store keeps it. Finer digits live on in the spelling of an imported time.
 pub fn truncate(at: Timestamp) -> Timestamp {
-    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
+    // Of the very last second only the beginning can be made from a number of microseconds.
+    let whole_second = || Timestamp::from_second(at.as_second());
+    Timestamp::from_microsecond(at.as_microsecond()).or_else(|_| whole_second()).unwrap_or(at)
 }
 
 /// Rewrites a time in UTC; what is not a time stays as it is.

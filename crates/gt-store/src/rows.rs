@@ -14,7 +14,7 @@ use crate::error::{Result, StoreError};
 pub(crate) type Key = i64;
 
 pub(crate) fn micros(at: Timestamp) -> i64 {
-    at.as_microsecond()
+    gt_core::time::truncate(at).as_microsecond()
 }
 
 pub(crate) fn timestamp(micros: i64) -> Timestamp {

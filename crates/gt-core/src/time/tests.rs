@@ -59,3 +59,13 @@ fn a_time_at_the_end_of_all_days_is_still_far_in_the_future() {
         assert!(parse(text).is_some_and(|at| at > soon), "{text}");
     }
 }
+
+/// What a number of microseconds cannot say, the store would forget.
+#[test]
+fn the_last_instant_of_all_can_be_kept_too() {
+    for text in ["9999-12-31T23:59:59Z", "9999-12-30T22:00:00.5Z", "9999-12-30T22:00:00Z"] {
+        let kept = parse(text).map(truncate).unwrap();
+        assert_eq!(Timestamp::from_microsecond(kept.as_microsecond()).ok(), Some(kept), "{text}");
+        assert_eq!(parse(&format(kept)), Some(kept), "{text}");
+    }
+}

@@ -92,3 +92,16 @@ fn more_sleepers_than_one_write_wakes_are_ready_all_the_same() {
     assert_eq!(town.ready().len(), N + 1);
     town.check();
 }
+
+/// The last days there are, a way to say "never", once came back from the store as long past.
+#[test]
+fn a_bead_put_off_for_ever_sleeps_on_after_a_write() {
+    let mut town = Town::new();
+    let line = r#"{"id":"gt-1","title":"a","defer_until":"9999-12-31T23:59:59Z"}"#;
+    town.import(line);
+    town.set_status("gt-1", "in_progress");
+    town.set_status("gt-1", "open");
+    assert_eq!((town.ready().len(), town.ready_with(&with_deferred()).len()), (0, 1));
+    assert_eq!(town.import(line).unchanged + town.import(line).kept_newer.len(), 1);
+    assert!(town.export().contains("9999-12-31T23:59:59Z"));
+}
