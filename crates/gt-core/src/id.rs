@@ -5,6 +5,8 @@
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::text::misleads;
+
 pub const ID_CHARS_MAX: usize = 200;
 const HASH_CHARS_MAX: usize = 8;
 const NONCES_PER_LENGTH: u32 = 10;
@@ -61,9 +63,9 @@ pub fn child_ids(parent: &str, first: u64) -> Option<impl Iterator<Item = String
     (depth < CHILD_DEPTH_MAX).then(|| (first..).map(move |n| format!("{parent}.{n}")))
 }
 
-/// Whether a stranger's id can be taken: one word, of a sane length.
+/// Whether a stranger's id can be taken: one word, of a sane length, that shows as what it is.
 pub fn is_sane(id: &str) -> bool {
-    !id.is_empty() && id.chars().count() <= ID_CHARS_MAX && !id.chars().any(|c| c.is_control() || c.is_whitespace())
+    !id.is_empty() && id.chars().count() <= ID_CHARS_MAX && !id.chars().any(|c| misleads(c) || c.is_whitespace())
 }
 
 /// The part of an id before its hash: up to the last dash.

@@ -87,7 +87,12 @@ pub fn many_lines(text: &str) -> String {
 }
 
 fn visible(c: char) -> char {
-    if c.is_control() || turns_direction(c) { '\u{FFFD}' } else { c }
+    if misleads(c) { '\u{FFFD}' } else { c }
+}
+
+/// Whether a character does something to a terminal or to the text around it, instead of being seen.
+pub fn misleads(c: char) -> bool {
+    c.is_control() || turns_direction(c)
 }
 
 /// Marks that make what follows read backwards, so that a text shows something other than it says.

@@ -87,6 +87,14 @@ fn a_strangers_id_is_one_word_of_a_sane_length() {
     }
 }
 
+/// Ids are printed as they are.
+#[test]
+fn an_id_that_reads_backwards_is_not_taken() {
+    for id in ["gt-\u{202e}1", "gt-\u{2066}1\u{2069}"] {
+        assert!(!is_sane(id), "{id:?}");
+    }
+}
+
 #[test]
 fn the_stem_ends_at_the_last_dash() {
     for (id, wanted) in

@@ -3,6 +3,8 @@
 //! Owns the shape of a key and how names are compared. The keys themselves are in
 //! `table`; what they hold in a given file is `Config`.
 
+use gt_core::text::misleads;
+
 use super::error::ConfigError;
 use super::table::{KEYS, WILDCARD};
 use super::value::{Kind, TEXT_MAX, Value, shown};
@@ -146,7 +148,7 @@ pub(super) fn shaped(path: &[String]) -> Option<&'static Key> {
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= NAME_MAX && !name.contains(char::is_control)
+    !name.is_empty() && name.len() <= NAME_MAX && !name.contains(misleads)
 }
 
 /// Looks up a path that must be a key.
@@ -173,7 +175,7 @@ fn filled(key: &Key, path: &[String]) -> String {
     let depth = key.depth();
     let fits = path.len() == depth || key.begins_with(&path[..path.len().min(depth)]);
     let segments = key.path.split('.').enumerate().map(|(at, segment)| {
-        let name = path.get(at).filter(|name| fits && !name.is_empty());
+        let name = path.get(at).filter(|name| fits && is_name(name));
         match (segment, name) {
             (WILDCARD, Some(name)) => name.as_str(),
             _ => segment,

@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use gt_core::text::misleads;
 use toml_edit::{Array, InlineTable, Item, TableLike, Value as Toml};
 
 use super::secret::{Secret, mask_urls};
@@ -205,8 +206,8 @@ pub(super) fn shown(text: &str) -> String {
     let line = mask_urls(&head)
         .chars()
         .flat_map(|c| {
-            let plain = (!c.is_control()).then_some(c);
-            let escaped = c.is_control().then(|| c.escape_default());
+            let plain = (!misleads(c)).then_some(c);
+            let escaped = misleads(c).then(|| c.escape_default());
             plain.into_iter().chain(escaped.into_iter().flatten())
         })
         .collect::<String>();

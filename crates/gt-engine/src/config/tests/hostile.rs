@@ -206,3 +206,14 @@ fn damaged_documents() {
         }
     }
 }
+
+#[test]
+fn nothing_in_a_refusal_reads_backwards() {
+    for text in ["\u{202e}", "x = \"\u{2066}", "lanes.\"\u{202e}\" = 1\n", "[rigs.\"\u{2066}\"]\nisolation = 5\n"] {
+        let refusal = told(&Config::parse(text).unwrap_err());
+        assert!(!refusal.contains(['\u{202e}', '\u{2066}']), "{refusal:?}");
+    }
+    for refusal in [set("", "\u{202e}", "1"), set("", "lanes.x", "\u{2066}")] {
+        assert!(!told(&refusal.unwrap_err()).contains(['\u{202e}', '\u{2066}']));
+    }
+}
