@@ -16,6 +16,9 @@ use crate::status::Status;
 use crate::text::TITLE_CHARS_MAX;
 use crate::{id, time};
 
+/// How much of a parser's reason is told.
+const REASON_CHARS_MAX: usize = 120;
+
 /// Why a line was skipped.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadLine {
@@ -85,13 +88,16 @@ fn parse_object(line: &str) -> Result<RawFields<'_>, BadLine> {
     })
 }
 
-/// The parser's reason without its line number, which is always 1 here.
+/// The parser's reason without its line number, which is always 1 here. It may quote the line, which may be long.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.split_once(" at line ") {
-        Some((reason, _)) => format!("{reason} at column {}", error.column()),
-        None => text,
+    let (reason, has_place) =
+        text.rsplit_once(" at line ").map_or((text.as_str(), false), |(reason, _)| (reason, true));
+    let mut short: String = reason.chars().take(REASON_CHARS_MAX).collect();
+    if short.len() < reason.len() {
+        short.push('…');
     }
+    if has_place { format!("{short} at column {}", error.column()) } else { short }
 }
 
 fn shape(raw: &RawValue) -> &'static str {

@@ -20,6 +20,18 @@ fn what_is_not_json_is_refused_with_the_column() {
     check("\u{feff}{}", "not valid JSON: expected value at column 1");
 }
 
+/// The parser's reason quotes the line.
+#[test]
+fn a_reason_is_short_however_long_the_line_and_whatever_it_says() {
+    let cut = format!("not valid JSON: invalid type: string \"{}… at column", "x".repeat(98));
+    let reason = parse_line(&format!("\"{}\" x", "x".repeat(10_000))).unwrap_err().to_string();
+    assert!(reason.starts_with(&cut), "{reason}");
+    check(
+        r#""a at line 7" x"#,
+        "not valid JSON: invalid type: string \"a at line 7\", expected an object at column 13",
+    );
+}
+
 #[test]
 fn what_is_no_object_is_named() {
     for (line, found) in [
