@@ -120,12 +120,12 @@ impl<'a> RawFields<'a> {
     }
 
     /// What is left, kept for good.
-    pub(crate) fn into_fields(self) -> Fields {
-        let mut fields = Fields(Vec::with_capacity(self.0.len()));
-        for (name, raw) in self.0 {
-            fields.put_raw(&name, raw.to_owned());
-        }
-        fields
+    pub(crate) fn into_fields(mut self) -> Fields {
+        // Sorted as a whole: put in one by one, a line of very many fields would cost the square of their number.
+        self.0.reverse();
+        self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
+        self.0.dedup_by(|(later, _), (first, _)| later == first);
+        Fields(self.0.into_iter().map(|(name, raw)| (owned_name(&name), raw.to_owned())).collect())
     }
 }
 

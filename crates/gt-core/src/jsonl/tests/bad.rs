@@ -100,3 +100,12 @@ fn a_deep_line_costs_no_stack() {
     let deep = format!(r#"{{"id":"gt-1","x":{}1{}}}"#, "[".repeat(50_000), "]".repeat(50_000));
     assert_eq!(to_line(&bead(&deep)).len(), deep.len() + r#","title":"","status":"open","priority":2"#.len());
 }
+
+/// Field by field into a sorted list, this would take minutes.
+#[test]
+fn a_wide_line_costs_no_more_than_its_length() {
+    let fields: Vec<String> = (0..200_000).rev().map(|number| format!(r#""x{number:06}":1"#)).collect();
+    let wide = bead(&format!(r#"{{"id":"gt-1",{}}}"#, fields.join(",")));
+    let names: Vec<&str> = wide.body.iter().map(|(name, _)| name).collect();
+    assert_eq!((names.len(), names[0], names[199_999]), (200_000, "x000000", "x199999"));
+}
