@@ -45,8 +45,7 @@ fn mask_authorities(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, after) = rest.split_at(at + "://".len());
         out.push_str(before);
-        let end = after.find(ends_url).unwrap_or(after.len());
-        let (url, tail) = after.split_at(end);
+        let (url, tail) = after.split_at(length(after, char::is_whitespace));
         // The last `@`, not the first after the host: an unescaped `/` or `@` in a
         // password must not leave half of it readable.
         match url.rsplit_once('@') {
@@ -75,13 +74,15 @@ fn mask_parameters(text: &str) -> String {
         let (before, after) = rest.split_at(at + "password=".len());
         out.push_str(before);
         out.push_str(MASK);
-        let end = after.find(|c| c == '&' || ends_url(c)).unwrap_or(after.len());
-        rest = &after[end..];
+        rest = &after[length(after, |c| c == '&' || c.is_whitespace())..];
     }
     out.push_str(rest);
     out
 }
 
-fn ends_url(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '`')
+/// How far it is to the end of a URL or a parameter. Quotes belong to that end, not to what is before it: a password
+/// may have some.
+fn length(text: &str, is_end: impl Fn(char) -> bool) -> usize {
+    let end = text.find(is_end).unwrap_or(text.len());
+    text[..end].trim_end_matches(['"', '\'', '`']).len()
 }

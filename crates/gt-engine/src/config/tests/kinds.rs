@@ -215,3 +215,15 @@ fn secrets_are_not_printed() {
         assert!(!shown.contains("hunter2"), "{shown}");
     }
 }
+
+#[test]
+fn a_password_with_quotes_in_it_is_not_printed_either() {
+    for url in ["postgres://u:'hunter2@h/db", "postgres://u:a\"hunter2\"@h", "postgres://u@h/db?password=a`hunter2&x=y"]
+    {
+        let value = Kind::Url.read_text(url).unwrap();
+        let refusal = set("", "server.bind", url).unwrap_err();
+        for shown in [value.to_string(), told(&refusal)] {
+            assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
+        }
+    }
+}
