@@ -84,7 +84,7 @@ impl Launch {
 
 /// A message as the line that carries it.
 pub fn line<T: Serialize>(message: &T) -> Vec<u8> {
-    let mut line = serde_json::to_vec(message).expect("messages have string keys only");
+    let mut line = serde_json::to_vec(message).expect("messages have string keys only, and paths are UTF-8");
     line.push(b'\n');
     line
 }

@@ -1,5 +1,7 @@
 //! Starting real processes: what they get, and why one was not started.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
@@ -46,6 +48,18 @@ fn a_program_that_is_missing_or_not_executable_is_the_programs_fault() {
     for (result, name) in town.runtime().start(&launches).into_iter().zip(programs) {
         let Err(StartError::NoProgram { program, .. }) = &result else { panic!("{name}: {result:?}") };
         assert_eq!(program, name);
+    }
+}
+
+#[test]
+fn a_path_that_is_not_utf8_is_an_error_and_no_panic() {
+    let town = Town::new();
+    let odd = town.path("").join(OsStr::from_bytes(b"a\xffb"));
+    let (dir, log) = (odd.clone(), odd.join("log"));
+    for launch in [Launch { dir, ..town.launch("r1", "true") }, Launch { log, ..town.launch("r1", "true") }] {
+        let started = town.runtime().start(&[launch]);
+        let [Err(StartError::Failed { cause })] = started.as_slice() else { panic!("{started:?}") };
+        assert!(cause.contains("is not UTF-8"), "{cause}");
     }
 }
 
