@@ -302,3 +302,12 @@ fn a_binding_survives_export_and_import() {
     assert_eq!(fresh.gt(["show", "hq-1", "--json"]).json()["rig"], "shop");
     assert_eq!(fresh.export(), exported);
 }
+
+#[test]
+fn an_edge_type_of_a_stranger_cannot_drive_the_terminal() {
+    let town = Town::with_rig();
+    let edge = r#"{"depends_on_id":"gt-2","type":"a\u202eb\u001bc"}"#;
+    town.write("issues.jsonl", format!(r#"{{"id":"gt-1","title":"a","dependencies":[{edge}]}}"#));
+    let answer = town.gt(["bead", "import", "issues.jsonl"]);
+    assert!(answer.stdout.contains("(a\u{FFFD}b\u{FFFD}c: 1)"), "{answer}");
+}

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use gt_core::text::one_line;
 use gt_engine::intake::{self, FileReport};
 use gt_store::{ImportOptions, ImportReport};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -130,7 +131,7 @@ fn report_text(context: &Context, args: &ImportArgs, file: &FileReport, town: &I
     met("dependencies left out, because they name no target", file.n_bad_edges, Vec::new());
     met("dependencies on beads that are not here", town.dangling, Vec::new());
     met("dependencies written as external:…", file.n_wrapped, Vec::new());
-    let unknown = file.unknown_edge_types.iter().map(|(word, count)| format!("{word}: {count}")).collect();
+    let unknown = file.unknown_edge_types.iter().map(|(word, count)| format!("{}: {count}", one_line(word))).collect();
     met("dependencies of unknown type, which never block", file.unknown_edge_types.values().sum(), unknown);
     met("deleted beads (tombstones)", file.n_tombstones, Vec::new());
     text
