@@ -1,13 +1,13 @@
 //! The daemon: passes when something happens, and nothing otherwise. // SPEC D4, D8
 //!
 //! Owns the loop, its causes to wake up and the patrol. What a pass does is `dispatch`; what is started lives on without
-//! this process.
+//! this process. `run` gives the loop its threads and locks; the simulation drives the same loop without them.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use gt_core::event::EventType;
 use gt_core::run::RunState;
@@ -23,6 +23,7 @@ use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::{TownError, chain};
 use crate::lock::{Held, Lock};
 use crate::settings::{Isolation, Settings};
+use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
 use crate::wake::{Bell, FileWatch, Written};
 use crate::{once, patrol};
@@ -39,7 +40,8 @@ const GUARD_RETRY: SignedDuration = SignedDuration::from_secs(5);
 const ERROR_RETRY: Duration = Duration::from_secs(1);
 
 /// Why the daemon woke up.
-enum Cause {
+#[derive(Debug)]
+pub enum Cause {
     /// Somebody committed something.
     News,
     /// A run ended; nothing: somebody should look.
@@ -58,7 +60,9 @@ pub type Log = Box<dyn Fn(&str) + Send>;
 pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
     let _lock = take_over(town, &log)?;
     let (sender, causes) = mpsc::channel();
-    let mut daemon = Daemon::new(town, actor, sender.clone(), log)?;
+    // A plain store: the daemon does not wake itself.
+    let store = Store::open(&town.store_path())?;
+    let mut daemon = Daemon::new(once::dispatcher(town, actor), store, sender.clone(), log)?;
     daemon.begin()?;
     // Now that the store is in use its log is there to be watched; the first pass comes after.
     listen(town, &sender)?;
@@ -109,14 +113,19 @@ fn listen(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
     Ok(())
 }
 
-/// Which file the config is: another one, when it was replaced as a whole.
-fn config_inode(town: &Town) -> Option<u64> {
-    Some(std::fs::metadata(town.config_path()).ok()?.ino())
+/// Which file the config is: another one, when it was replaced as a whole. Numbers come again, so with its birth.
+type FileId = (u64, Option<SystemTime>);
+
+fn config_id(town: &Town) -> Option<FileId> {
+    let metadata = std::fs::metadata(town.config_path()).ok()?;
+    Some((metadata.ino(), metadata.created().ok()))
 }
 
-struct Daemon {
+/// The loop, with all that it knows.
+pub struct Daemon {
     town: Town,
     dispatcher: Dispatcher,
+    around: Arc<dyn Surroundings>,
     store: Store,
     settings: Arc<Settings>,
     /// Whether a good config was ever read.
@@ -124,7 +133,7 @@ struct Daemon {
     /// The complaint about a config that could not be taken.
     config_problem: Option<String>,
     /// The config file as it was read last.
-    config_seen: Option<u64>,
+    config_seen: Option<FileId>,
     sender: Sender<Cause>,
     log: Log,
     /// What other connections had committed when the store was looked at last.
@@ -141,16 +150,19 @@ struct Daemon {
 }
 
 impl Daemon {
-    fn new(town: &Town, actor: &str, sender: Sender<Cause>, log: Log) -> Result<Daemon, TownError> {
-        let mut dispatcher = once::dispatcher(town, actor);
+    pub fn new(
+        mut dispatcher: Dispatcher,
+        mut store: Store,
+        sender: Sender<Cause>,
+        log: Log,
+    ) -> Result<Daemon, TownError> {
+        let (town, around) = (dispatcher.town().clone(), Arc::clone(dispatcher.around()));
         let news = sender.clone();
         dispatcher.record_starts_later();
         dispatcher.runtime().watch(Box::new(move |end| news.send(Cause::Ended(end)).unwrap_or_default()))?;
         dispatcher.look_closely();
-        // A plain store: the daemon does not wake itself.
-        let mut store = Store::open(&town.store_path())?;
-        let config_seen = config_inode(town);
-        let (settings, config_problem) = match Settings::load(town) {
+        let config_seen = config_id(&town);
+        let (settings, config_problem) = match Settings::load(&town) {
             Ok(settings) => (Arc::new(settings), None),
             Err(error) => (Arc::new(Settings::new(Config::default())), Some(chain(&error))),
         };
@@ -158,8 +170,9 @@ impl Daemon {
         let next_patrol = dispatcher.now() + settings.heartbeat;
         let seen = store.outside_commits()?;
         Ok(Daemon {
-            town: town.clone(),
+            town,
             dispatcher,
+            around,
             store,
             settings,
             has_config,
@@ -177,7 +190,7 @@ impl Daemon {
         })
     }
 
-    fn begin(&mut self) -> Result<(), TownError> {
+    pub fn begin(&mut self) -> Result<(), TownError> {
         let data = json!({ "pid": std::process::id() });
         self.store.record(EventType::DaemonStarted, &data, &self.dispatcher.stamp())?;
         (self.log)(&format!("running {} (process {})", self.town.root().display(), std::process::id()));
@@ -187,7 +200,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), TownError> {
+    pub fn end(&mut self) -> Result<(), TownError> {
         self.record_pending();
         let is_working = |run: &Run| run.state == RunState::Working;
         let n_live = self.store.live_runs()?.into_iter().filter(is_working).count();
@@ -201,7 +214,7 @@ impl Daemon {
     }
 
     /// Passes, waits, and passes again.
-    fn serve(&mut self, causes: &Receiver<Cause>) {
+    pub fn serve(&mut self, causes: &Receiver<Cause>) {
         let mut is_due = true;
         while !self.is_stopping {
             let mut retry = None;
@@ -219,11 +232,8 @@ impl Daemon {
 
     /// Sleeps until there is a cause to pass.
     fn wait(&mut self, causes: &Receiver<Cause>, retry: Option<Duration>) -> bool {
-        let first = match self.sleep_for(retry) {
-            None => causes.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(span) => causes.recv_timeout(span),
-        };
-        let mut is_due = match first {
+        let span = self.sleep_for(retry);
+        let mut is_due = match surroundings::receive(&*self.around, causes, span) {
             Ok(cause) => self.heed(cause),
             Err(RecvTimeoutError::Disconnected) => {
                 self.is_stopping = true;
@@ -305,7 +315,7 @@ impl Daemon {
 
     /// One pass, and what follows from it.
     fn pass(&mut self) -> Result<(), TownError> {
-        let _turn = Lock::Pass.take(&self.town)?;
+        let _turn = self.around.take_turn(&self.town)?;
         self.has_outside_commits(); // what is there now, this pass sees
         self.reload_if_replaced();
         let since = self.dispatcher.now();
@@ -346,15 +356,15 @@ impl Daemon {
 
     /// Makes worktrees on threads of their own: a slow repository holds up nobody else.
     fn prepare_aside(&self, slow: Vec<Assignment>) {
-        let now = self.dispatcher.now();
-        for share in once::shares(slow) {
+        for share in once::shares(slow, self.around.n_threads()) {
             let (town, settings, sender) = (self.town.clone(), Arc::clone(&self.settings), self.sender.clone());
-            thread::spawn(move || {
+            let around = Arc::clone(&self.around);
+            self.around.aside(Box::new(move || {
                 for one in share {
-                    let prepared = dispatch::prepare(&town, &settings, one, now);
+                    let prepared = dispatch::prepare(&*around, &town, &settings, one);
                     sender.send(Cause::Prepared(vec![prepared])).unwrap_or_default();
                 }
-            });
+            }));
         }
     }
 
@@ -388,6 +398,9 @@ impl Daemon {
 
     fn record_pending(&mut self) {
         self.record_at = None;
+        if self.reload_if_replaced() {
+            self.sender.send(Cause::News).unwrap_or_default(); // a changed config leads to a pass
+        }
         let since = self.dispatcher.now();
         let recorded = self
             .dispatcher
@@ -395,7 +408,8 @@ impl Daemon {
             .and_then(|again| once::start(&mut self.dispatcher, &mut self.store, &self.settings, again))
             .and_then(|_| self.find_deadline(since));
         match recorded {
-            Ok(deadline) => self.next_deadline = deadline,
+            // One that came due since the last pass began is still due: nothing was claimed here.
+            Ok(deadline) => self.next_deadline = [self.next_deadline, deadline].into_iter().flatten().min(),
             Err(error) => (self.log)(&format!("a start could not be recorded: {}", chain(&error))),
         }
     }
@@ -409,7 +423,7 @@ impl Daemon {
             self.store.next_deadline(&policy, since)?,
             self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
         ];
-        if self.store.has_ready_contexts()? {
+        if self.store.has_ready_contexts(now)? {
             deadlines.push(self.next_start);
             deadlines.push((!policy.guards.is_empty()).then(|| now + GUARD_RETRY));
         }
@@ -418,15 +432,13 @@ impl Daemon {
 
     /// A `gt config set` that was acknowledged before this pass began counts in it, whether it was heard of or not. A
     /// file that is being written in place may be half of one; its writer's closing it is heard of.
-    fn reload_if_replaced(&mut self) {
-        if self.config_seen != config_inode(&self.town) {
-            self.reload();
-        }
+    fn reload_if_replaced(&mut self) -> bool {
+        self.config_seen != config_id(&self.town) && self.reload()
     }
 
     /// Takes the edited config, or keeps the last good one and says so. // SPEC T5
     fn reload(&mut self) -> bool {
-        self.config_seen = config_inode(&self.town);
+        self.config_seen = config_id(&self.town);
         match self.town.config_file().load() {
             // Some editors move the old file away before they write the new one.
             Ok(_) if !self.town.config_path().exists() => false,

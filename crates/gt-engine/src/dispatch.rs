@@ -7,18 +7,18 @@ mod prepare;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use gt_core::plan::Policy;
 use gt_core::run::{Outcome, RunState, StopOrder};
-use gt_runtime::worktree;
 use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting, StartError, Stop};
-use gt_store::{Assignment, Claimant, Ended, Fault, Findings, NotStarted, Run, Stamp, Started, Store};
+use gt_store::{Advance, Assignment, Claimant, Ended, Fault, Findings, NotStarted, Run, Stamp, Started, Store};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
-use crate::process_id;
 use crate::settings::{Isolation, Settings};
+use crate::surroundings::Surroundings;
 use crate::town::Town;
 use crate::worktrees;
 
@@ -31,30 +31,12 @@ pub const FINISH_GRACE: SignedDuration = SignedDuration::from_secs(10);
 /// How often somebody else's start is looked after.
 const STARTER_CHECK: SignedDuration = SignedDuration::from_secs(1);
 
-/// What the simulation replaces.
-pub struct Seams {
-    pub clock: Box<dyn Fn() -> Timestamp + Send>,
-    pub new_run: Box<dyn FnMut() -> String + Send>,
-    /// Whether the process that claimed a run still lives.
-    pub is_alive: Box<dyn Fn(&str) -> bool + Send>,
-}
-
-impl Seams {
-    /// The real ones.
-    pub fn real() -> Seams {
-        Seams {
-            clock: Box::new(|| gt_core::time::truncate(Timestamp::now())),
-            new_run: Box::new(|| uuid::Uuid::now_v7().to_string()),
-            is_alive: Box::new(process_id::is_alive),
-        }
-    }
-}
-
 /// Drives runs from claim to end.
 pub struct Dispatcher {
     town: Town,
     runtime: Box<dyn Runtime + Send>,
-    seams: Seams,
+    around: Arc<dyn Surroundings>,
+    new_run: Box<dyn FnMut() -> String + Send>,
     actor: String,
     /// This process, as it stands in the runs that it claims.
     me: String,
@@ -74,6 +56,8 @@ pub struct Dispatcher {
     unacknowledged: Vec<String>,
     /// Whether the next look goes through endings though no run lives.
     looks_closely: bool,
+    /// Whether a start was given up whose starter may still make it: from then on such runs are looked for.
+    has_given_up: bool,
 }
 
 /// What a pass came to.
@@ -94,13 +78,15 @@ impl PassReport {
 }
 
 impl Dispatcher {
-    pub fn new(town: Town, runtime: Box<dyn Runtime + Send>, actor: &str, seams: Seams) -> Dispatcher {
+    pub fn new(town: Town, runtime: Box<dyn Runtime + Send>, actor: &str, around: Arc<dyn Surroundings>) -> Dispatcher {
+        let ids = Arc::clone(&around);
         Dispatcher {
             town,
             runtime,
-            seams,
+            new_run: Box::new(move || ids.new_run()),
             actor: actor.to_owned(),
-            me: process_id::own(),
+            me: around.own_process(),
+            around,
             in_flight: BTreeSet::new(),
             stopped: BTreeSet::new(),
             records_later: false,
@@ -109,6 +95,7 @@ impl Dispatcher {
             is_look_due: true,
             unacknowledged: Vec::new(),
             looks_closely: false,
+            has_given_up: false,
         }
     }
 
@@ -125,8 +112,12 @@ impl Dispatcher {
         &mut *self.runtime
     }
 
+    pub fn around(&self) -> &Arc<dyn Surroundings> {
+        &self.around
+    }
+
     pub fn now(&self) -> Timestamp {
-        (self.seams.clock)()
+        self.around.now()
     }
 
     pub fn stamp(&self) -> Stamp {
@@ -167,21 +158,21 @@ impl Dispatcher {
             crash::point(CrashPoint::SawEnds);
         }
         findings.started.append(&mut self.pending);
-        let claimed = if limit == Some(0) {
-            record(store, &findings, &policy, &stamp)?;
-            Vec::new()
+        let advance = if limit == Some(0) {
+            record(store, &findings, &policy, &stamp)?
         } else {
-            let mut claimant = claimant(&policy, &self.me, &mut self.seams.new_run, limit);
+            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limit);
             store.advance(&findings, &policy, Some(&mut claimant), &stamp)?
         };
         if !findings.started.is_empty() {
             crash::point(CrashPoint::RecordedStart);
         }
         self.note_ends(&findings);
-        if !claimed.is_empty() {
+        self.stop_unwanted(&advance);
+        if !advance.claimed.is_empty() {
             crash::point(CrashPoint::Claimed);
         }
-        again.extend(claimed);
+        again.extend(advance.claimed);
         self.take(&again);
         Ok(again)
     }
@@ -198,7 +189,7 @@ impl Dispatcher {
 
     /// What a claim of this process looks like to the store.
     pub fn claimant<'a>(&'a mut self, policy: &'a Policy, limit: Option<usize>) -> Claimant<'a> {
-        claimant(policy, &self.me, &mut self.seams.new_run, limit)
+        claimant(policy, &self.me, &mut self.new_run, limit)
     }
 
     /// Starts prepared runs, and records how that went.
@@ -247,8 +238,8 @@ impl Dispatcher {
             self.pending.append(&mut findings.started);
         }
         let policy = settings.policy(self.town.root());
-        record(store, &findings, &policy, &stamp)?;
-        self.stop_unwanted(store, settings, &report.started)?;
+        let advance = record(store, &findings, &policy, &stamp)?;
+        self.stop_unwanted(&advance);
         if !report.unknown.is_empty() {
             self.is_look_due = true;
         }
@@ -277,32 +268,22 @@ impl Dispatcher {
         }
     }
 
-    /// What was given up or told to stop while it was being started is stopped now that it is there.
-    fn stop_unwanted(
-        &mut self,
-        store: &mut Store,
-        settings: &Settings,
-        started: &[Assignment],
-    ) -> Result<(), TownError> {
-        let now = self.now();
-        let is_late = |one: &Assignment| now >= one.claimed_at + settings.start_timeout;
-        // Where the start is recorded later, the pass that records it looks for orders to stop.
-        if started.is_empty() || (self.records_later && !started.iter().any(is_late)) {
-            return Ok(());
-        }
-        let live: BTreeMap<String, Run> = store.live_runs()?.into_iter().map(|run| (run.id.clone(), run)).collect();
-        for assignment in started {
-            match live.get(&assignment.run) {
-                Some(run) if run.stop.is_some() && self.stopped.insert(run.id.clone()) => {
-                    self.runtime.stop(&known(run), Stop::Gently)?;
-                }
-                Some(_) => {}
-                None => {
-                    if let Some(run) = store.run(&assignment.run)? {
-                        self.runtime.stop(&known(&run), Stop::Now)?;
-                    }
-                }
+    /// What was given up or told to stop while it was being started is stopped now that it is there. What does not hear
+    /// that is found by the next look; what was claimed meanwhile does not wait for it.
+    fn stop_unwanted(&mut self, advance: &Advance) {
+        for run in &advance.unwanted {
+            let how = if run.is_live() { Stop::Gently } else { Stop::Now };
+            if self.stop(run, how).is_err() {
+                (self.is_look_due, self.looks_closely) = (true, true);
             }
+        }
+    }
+
+    /// Asks a run to stop, once; one that could not be asked is asked again by the next look.
+    fn stop(&mut self, run: &Run, how: Stop) -> Result<(), TownError> {
+        if !self.stopped.contains(&run.id) {
+            self.runtime.stop(&known(run), how)?;
+            self.stopped.insert(run.id.clone());
         }
         Ok(())
     }
@@ -317,7 +298,7 @@ impl Dispatcher {
         let runs: Vec<&Run> = runs.iter().filter(is_settled).collect();
         let heard = std::mem::take(&mut self.heard);
         let is_due = self.is_look_due || runs.iter().any(|run| self.needs_a_look(run, settings));
-        let mut look = Look::default();
+        let mut look = Look { now, ..Look::default() };
         if !is_due {
             // What was told is known; the others are left alone.
             for (id, sighting) in heard {
@@ -329,7 +310,7 @@ impl Dispatcher {
             return Ok((look.findings, look.again));
         }
         self.is_look_due = false;
-        if runs.is_empty() && self.unacknowledged.is_empty() && !self.looks_closely {
+        if runs.is_empty() && self.unacknowledged.is_empty() && !self.looks_closely && !self.has_given_up {
             return Ok((look.findings, look.again));
         }
         let known: Vec<Known> = runs.iter().map(|run| known(run)).collect();
@@ -354,7 +335,7 @@ impl Dispatcher {
         let is_pending = self.pending.iter().any(|start| start.run == run.id);
         let is_left = run.state == RunState::Starting
             && !is_pending
-            && (run.starter == self.me || !(self.seams.is_alive)(&run.starter));
+            && (run.starter == self.me || !self.around.is_alive(&run.starter));
         (is_to_stop && !self.stopped.contains(&run.id)) || is_left
     }
 
@@ -399,11 +380,12 @@ impl Dispatcher {
         settings: &Settings,
         look: &mut Look,
     ) -> Result<(), TownError> {
-        let stamp = self.stamp();
-        let is_late = stamp.now >= run.claimed_at + settings.start_timeout;
+        // By the clock of when the look began: it may have been set back since, and what is in flight is looked at
+        // only because it was late then.
+        let is_late = look.now >= run.claimed_at + settings.start_timeout;
         let is_ours = run.starter == self.me;
         // Told to stop or not: what its starter is just starting can only be stopped once it is there.
-        if !is_late && !is_ours && (self.seams.is_alive)(&run.starter) {
+        if !is_late && !is_ours && self.around.is_alive(&run.starter) {
             return Ok(());
         }
         if look.begun.contains(&run.id) {
@@ -416,11 +398,12 @@ impl Dispatcher {
                 Some(stop) => stop.reason.clone(),
                 None => "the start took longer than `scheduler.start_timeout`".to_owned(),
             };
+            self.has_given_up = true;
             let worktree = self.workplace(run, store, settings)?.map(|(path, _)| path);
             look.findings.not_started.push(NotStarted { run: run.id.clone(), error, fault: Fault::Bead, worktree });
             return Ok(());
         }
-        if (is_ours || store.take_over(run, &self.me, &stamp)?)
+        if (is_ours || store.take_over(run, &self.me, &self.stamp())?)
             && let Some(assignment) = store.assignment(&run.id)?
         {
             look.again.push(assignment);
@@ -454,7 +437,7 @@ impl Dispatcher {
             RunState::Starting => self.workplace(run, store, settings)?.unzip(),
             _ => (run.worktree.clone(), Some(run.branch.clone())),
         };
-        let kept = worktree.as_deref().and_then(|path| kept(Path::new(path)));
+        let kept = worktree.as_deref().and_then(|path| self.around.worktrees().unsaved(Path::new(path)));
         Ok(Ended {
             run: run.id.clone(),
             code: None,
@@ -477,9 +460,9 @@ impl Dispatcher {
             return Ok(None);
         }
         let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };
-        let there = worktrees::places(&self.town, &assignment).filter(|path| path.join(".git").exists());
+        let there = worktrees::places(&self.town, &assignment).filter(|path| self.around.worktrees().is_there(path));
         let mut there = there.map(|path| {
-            let branch = worktree::branch(&path).ok().flatten();
+            let branch = self.around.worktrees().branch(&path);
             (path.display().to_string(), branch)
         });
         let own_branch = worktrees::branch_name(&assignment);
@@ -503,23 +486,35 @@ impl Dispatcher {
             };
             store.order_stop(&run.id, &order, &self.stamp())?;
         }
-        if (run.stop.is_some() || is_over || is_too_long) && self.stopped.insert(run.id.clone()) {
-            self.runtime.stop(&known(run), Stop::Gently)?;
+        if run.stop.is_some() || is_over || is_too_long {
+            self.stop(run, Stop::Gently)?;
         }
         Ok(())
     }
 
-    /// Endings that belong to no live run have been recorded before. What lives by now is for the next look.
+    /// Endings that belong to no live run have been recorded before. What runs though it was given up is stopped: its
+    /// starter did not live to see that it came too late. What lives by now is for the next look.
     fn forget_strangers(
         &mut self,
         store: &mut Store,
         sightings: &BTreeMap<String, Sighting>,
         known: &[Known],
     ) -> Result<(), TownError> {
+        let known: BTreeSet<&str> = known.iter().map(|known| known.run.as_str()).collect();
         let mut strangers = Vec::new();
-        for run in sightings.keys().filter(|run| !known.iter().any(|known| known.run == **run)) {
-            if !self.in_flight.contains(run) && !store.run(run)?.is_some_and(|run| run.is_live()) {
-                strangers.push(run.clone());
+        for (run, sighting) in sightings.iter().filter(|(run, _)| !known.contains(run.as_str())) {
+            let recorded = store.run(run)?;
+            if self.in_flight.contains(run) || recorded.as_ref().is_some_and(Run::is_live) {
+                continue;
+            }
+            match sighting {
+                Sighting::Ended(_) => strangers.push(run.clone()),
+                Sighting::Running(handle) if recorded.is_some() => {
+                    let known = Known { run: run.clone(), handle: Some(handle.clone()) };
+                    self.runtime.stop(&known, Stop::Now)?;
+                }
+                // Nobody knows how it came here, so nobody ends it.
+                Sighting::Running(_) => {}
             }
         }
         if !strangers.is_empty() {
@@ -551,6 +546,8 @@ impl Dispatcher {
 
 #[derive(Default)]
 struct Look {
+    /// When it began.
+    now: Timestamp,
     findings: Findings,
     /// To be started again, because whoever claimed them is gone.
     again: Vec<Assignment>,
@@ -558,11 +555,11 @@ struct Look {
     begun: BTreeSet<String>,
 }
 
-fn record(store: &mut Store, findings: &Findings, policy: &Policy, stamp: &Stamp) -> Result<(), TownError> {
-    if !findings.is_empty() {
-        store.advance(findings, policy, None, stamp)?;
+fn record(store: &mut Store, findings: &Findings, policy: &Policy, stamp: &Stamp) -> Result<Advance, TownError> {
+    if findings.is_empty() {
+        return Ok(Advance::default());
     }
-    Ok(())
+    Ok(store.advance(findings, policy, None, stamp)?)
 }
 
 fn claimant<'a>(
@@ -578,11 +575,6 @@ fn claimant<'a>(
 pub fn known(run: &Run) -> Known {
     let handle = run.pid.zip(run.birth).map(|(pid, birth)| Handle { pid, birth });
     Known { run: run.id.clone(), handle }
-}
-
-/// Why a worktree cannot be given to the next run: somebody's work is in it.
-fn kept(path: &Path) -> Option<String> {
-    worktree::unsaved(path).ok().flatten().map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub mod prompt;
 pub mod rigs;
 pub mod settings;
 pub mod sling;
+pub mod surroundings;
 mod town;
 pub mod wait;
 pub mod wake;

@@ -1,5 +1,6 @@
 //! Locks of a town: one daemon, one pass at a time. They go with the process that has them, however it ends.
 
+use std::any::Any;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::PathBuf;
@@ -19,9 +20,16 @@ pub enum Lock {
 /// A lock that is held until this is dropped.
 #[derive(Debug)]
 pub struct Held {
-    _file: File,
+    _guard: Box<dyn Any + Send>,
     /// Whether somebody else had it first.
     pub waited: bool,
+}
+
+impl Held {
+    /// Held for as long as the guard lives.
+    pub fn by(guard: impl Any + Send, waited: bool) -> Held {
+        Held { _guard: Box::new(guard), waited }
+    }
 }
 
 /// Somebody who has a lock.
@@ -76,7 +84,7 @@ impl Lock {
                 .and_then(|()| file.flush());
             signed.map_err(|source| TownError::io("write", &self.path(town), source))?;
         }
-        Ok(Held { _file: file, waited })
+        Ok(Held::by(file, waited))
     }
 
     /// Who has the lock; `None`: nobody.

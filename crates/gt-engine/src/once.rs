@@ -1,25 +1,24 @@
-//! One pass by a command: `gt sling` in direct mode, `gt scheduler run`. // SPEC P2, D6, D8
+//! What a command does itself: one pass, a direct sling, seeing a run end. // SPEC P2, D6, D8
 //!
 //! The same passes as the daemon's, until nothing more may start. Waits only where a setting or a stop demands it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use gt_runtime::process::ProcessRuntime;
-use gt_store::{Assignment, Store};
+use gt_store::{Assignment, Sling, Slung, Stamp, Store};
 use jiff::SignedDuration;
 
-use crate::dispatch::{self, Dispatcher, PassReport, Prepared, Seams};
+use crate::crash::{self, CrashPoint};
+use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::TownError;
-use crate::lock::{Held, Lock};
+use crate::lock::Held;
 use crate::settings::{Isolation, Settings};
+use crate::surroundings::{self, Machine, Surroundings};
 use crate::town::Town;
-use crate::wait;
 
-/// Worktrees that are made at once.
-const PREPARE_THREADS: usize = 4;
 /// How long a command waits for a run that it has told to stop.
 const STOP_WAIT: Duration = Duration::from_secs(15);
 
@@ -35,13 +34,13 @@ pub fn runtime(town: &Town) -> ProcessRuntime {
 
 /// A dispatcher for one command.
 pub fn dispatcher(town: &Town, actor: &str) -> Dispatcher {
-    Dispatcher::new(town.clone(), Box::new(runtime(town)), actor, Seams::real())
+    Dispatcher::new(town.clone(), Box::new(runtime(town)), actor, Machine::here())
 }
 
 /// The right to pass, and the settings as they are now that it is ours: passes exclude each other, and what was read
 /// before the wait may be old.
-#[derive(Debug)]
 pub struct Turn {
+    around: Arc<dyn Surroundings>,
     town: Town,
     limits: Limits,
     held: Held,
@@ -57,11 +56,11 @@ pub struct Limits {
 
 impl Turn {
     /// Waits for it.
-    pub fn take(town: &Town, limits: Limits) -> Result<Turn, TownError> {
-        let held = Lock::Pass.take(town)?;
+    pub fn take(around: &Arc<dyn Surroundings>, town: &Town, limits: Limits) -> Result<Turn, TownError> {
+        let held = around.take_turn(town)?;
         let mut settings = Settings::load(town)?;
         settings.limit_once(limits.batch, limits.max_polecats);
-        Ok(Turn { town: town.clone(), limits, held, settings })
+        Ok(Turn { around: Arc::clone(around), town: town.clone(), limits, held, settings })
     }
 
     /// Whether somebody else had it first.
@@ -71,10 +70,10 @@ impl Turn {
 
     /// Lets others pass for a while.
     fn step_aside(self, span: SignedDuration) -> Result<Turn, TownError> {
-        let Turn { town, limits, held, .. } = self;
+        let Turn { around, town, limits, held, .. } = self;
         drop(held);
-        wait::pause(span.unsigned_abs());
-        Turn::take(&town, limits)
+        surroundings::pause(&*around, span.unsigned_abs());
+        Turn::take(&around, &town, limits)
     }
 }
 
@@ -91,7 +90,7 @@ pub fn run(
         let is_spaced = !turn.settings.spawn_delay.is_zero();
         let left = turn.settings.policy(turn.town.root()).batch.map(|batch| batch.saturating_sub(n_started));
         // Spaced starts are claimed one at a time, so that pause and clear still bite; together they are one batch.
-        if is_spaced && n_started > 0 && (left == Some(0) || !store.has_ready_contexts()?) {
+        if is_spaced && n_started > 0 && (left == Some(0) || !store.has_ready_contexts(dispatcher.now())?) {
             return Ok(report);
         }
         if let Some(span) = until_next_start(dispatcher, store, &turn.settings)? {
@@ -141,26 +140,24 @@ pub fn start(
 
 /// Makes everything ready, several worktrees at a time.
 fn prepare_all(dispatcher: &Dispatcher, settings: &Settings, claimed: Vec<Assignment>) -> Vec<Prepared> {
-    let (town, now) = (dispatcher.town(), dispatcher.now());
+    let (town, around) = (dispatcher.town(), &**dispatcher.around());
     let n_slow = claimed.iter().filter(|a| settings.isolation(&a.rig.name) == Isolation::Worktree).count();
-    if n_slow < 2 {
-        return claimed.into_iter().map(|one| dispatch::prepare(town, settings, one, now)).collect();
+    let one = |one| dispatch::prepare(around, town, settings, one);
+    if n_slow < 2 || around.n_threads() < 2 {
+        return claimed.into_iter().map(one).collect();
     }
     std::thread::scope(|scope| {
-        let threads: Vec<_> = shares(claimed)
+        let threads: Vec<_> = shares(claimed, around.n_threads())
             .into_iter()
-            .map(|share| {
-                let one = |one| dispatch::prepare(town, settings, one, now);
-                scope.spawn(move || share.into_iter().map(one).collect::<Vec<_>>())
-            })
+            .map(|share| scope.spawn(move || share.into_iter().map(one).collect::<Vec<_>>()))
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("preparing does not panic")).collect()
     })
 }
 
 /// As many parts as there are threads for.
-pub fn shares(claimed: Vec<Assignment>) -> Vec<Vec<Assignment>> {
-    let share = claimed.len().div_ceil(PREPARE_THREADS).max(1);
+pub fn shares(claimed: Vec<Assignment>, n_threads: usize) -> Vec<Vec<Assignment>> {
+    let share = claimed.len().div_ceil(n_threads).max(1);
     let mut rest = claimed.into_iter();
     let next = || {
         let share: Vec<Assignment> = rest.by_ref().take(share).collect();
@@ -187,15 +184,93 @@ pub fn await_end(
 ) -> Result<bool, TownError> {
     let (sender, news) = mpsc::channel();
     dispatcher.runtime().watch(Box::new(move |_| sender.send(()).unwrap_or_default()))?;
-    let deadline = Instant::now() + STOP_WAIT;
+    let around = Arc::clone(dispatcher.around());
+    let deadline = around.uptime() + STOP_WAIT;
     loop {
         settle(dispatcher, store, settings)?;
         if !store.run(run)?.is_some_and(|run| run.is_live()) {
             return Ok(true);
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || news.recv_timeout(left).is_err() {
+        let left = deadline.saturating_sub(around.uptime());
+        if left.is_zero() || surroundings::receive(&*around, &news, Some(left)).is_err() {
             return Ok(false);
         }
     }
+}
+
+/// A direct sling: stores, claims and starts, in this very process. Where a cap was set meanwhile it only stores.
+pub fn sling(
+    dispatcher: &mut Dispatcher,
+    store: &mut Store,
+    wanted: &Sling,
+) -> Result<(Vec<Slung>, PassReport), TownError> {
+    let (around, town) = (Arc::clone(dispatcher.around()), dispatcher.town().clone());
+    let turn = Turn::take(&around, &town, Limits::default())?;
+    let settings = &turn.settings;
+    let policy = settings.policy(town.root());
+    if policy.is_deferred {
+        return Ok((schedule(store, wanted, &dispatcher.stamp())?, PassReport::default()));
+    }
+    settle(dispatcher, store, settings)?;
+    let is_time = until_next_start(dispatcher, store, settings)?.is_none();
+    let limit = (!settings.spawn_delay.is_zero()).then_some(usize::from(is_time));
+    let stamp = dispatcher.stamp();
+    let (slung, claimed) = store.sling(wanted, Some(&mut dispatcher.claimant(&policy, limit)), &stamp)?;
+    crash::point(CrashPoint::Scheduled);
+    dispatcher.take(&claimed);
+    let n_claimed = claimed.len();
+    let mut report = start(dispatcher, store, settings, claimed)?;
+    let has_daemon = around.has_daemon(&town);
+    if has_daemon && !settings.spawn_delay.is_zero() {
+        return Ok((slung, report)); // whatever has to keep its distance is the daemon's to start
+    }
+    if !has_daemon {
+        await_fenced(dispatcher, store, settings, &slung)?;
+    }
+    report.extend(run(dispatcher, store, turn, n_claimed)?);
+    Ok((slung, report))
+}
+
+/// Stores, and by that wakes the daemon; never starts anything. // SPEC P2
+pub fn schedule(store: &mut Store, wanted: &Sling, stamp: &Stamp) -> Result<Vec<Slung>, TownError> {
+    let (slung, _) = store.sling(wanted, None, stamp)?;
+    crash::point(CrashPoint::Scheduled);
+    Ok(slung)
+}
+
+/// Where a bead was taken away by force, its old run is seen to end.
+fn await_fenced(
+    dispatcher: &mut Dispatcher,
+    store: &mut Store,
+    settings: &Settings,
+    slung: &[Slung],
+) -> Result<(), TownError> {
+    for run in store.live_runs()? {
+        if run.stop.is_some() && slung.iter().any(|slung| slung.bead == run.bead) {
+            await_end(dispatcher, store, settings, &run.id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Records what has ended, and in direct mode starts what that made possible.
+pub fn carry_on(dispatcher: &mut Dispatcher, store: &mut Store) -> Result<PassReport, TownError> {
+    let turn = Turn::take(dispatcher.around(), dispatcher.town(), Limits::default())?;
+    settle(dispatcher, store, &turn.settings)?;
+    if turn.settings.policy(turn.town.root()).is_deferred {
+        return Ok(PassReport::default());
+    }
+    run(dispatcher, store, turn, 0)
+}
+
+/// Sees a run that was told to stop to its end; `false`: it has not ended yet.
+pub fn see_stopped(
+    dispatcher: &mut Dispatcher,
+    store: &mut Store,
+    settings: &Settings,
+    run: &str,
+) -> Result<bool, TownError> {
+    let (around, town) = (dispatcher.around(), dispatcher.town());
+    let _turn = if around.has_daemon(town) { None } else { Some(Turn::take(around, town, Limits::default())?) };
+    await_end(dispatcher, store, settings, run)
 }

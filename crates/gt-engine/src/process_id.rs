@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use gt_runtime::process::parse_stat;
+
 /// This process, as `pid:birth`.
 pub fn own() -> String {
     let pid = std::process::id();
@@ -20,8 +22,5 @@ pub fn is_alive(id: &str) -> bool {
 /// When a process was born, in clock ticks since the machine's start; `None` when it is gone or a zombie.
 pub fn birth(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, spaces and parentheses included.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    (state != "Z" && state != "X").then(|| fields.nth(18)?.parse().ok())?
+    parse_stat(pid, &stat).filter(|entry| !entry.is_dead).map(|entry| entry.birth)
 }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use gt_runtime::worktree::{self, WorktreeError};
+use gt_runtime::worktree::WorktreeError;
 use gt_store::{Assignment, Fault};
 use jiff::Timestamp;
 
 use crate::agents;
 use crate::dispatch::TOWN_TROUBLE;
+use crate::surroundings::Worktrees;
 use crate::town::Town;
 
 /// A full disk, a missing git or a broken repository is not the bead's fault. // SPEC D5
@@ -27,14 +28,18 @@ pub(crate) fn fault_of(error: &WorktreeError, now: Timestamp) -> Fault {
 }
 
 /// The polecat's own worktree, on a new branch; where somebody's changes lie in it, one beside it.
-pub(crate) fn make(town: &Town, assignment: &Assignment) -> Result<(PathBuf, String), WorktreeError> {
+pub(crate) fn make(
+    worktrees: &dyn Worktrees,
+    town: &Town,
+    assignment: &Assignment,
+) -> Result<(PathBuf, String), WorktreeError> {
     let repository = Path::new(&assignment.rig.path);
     let base = agents::base_branch(assignment);
     let branch = branch_name(assignment);
     let mut last = None;
     for path in places(town, assignment) {
-        match worktree::prepare(repository, &path, &branch, base) {
-            Ok(_) => return Ok((path, branch)),
+        match worktrees.prepare(repository, &path, &branch, base) {
+            Ok(()) => return Ok((path, branch)),
             // Somebody's work, or what was left of another repository: it stays, and the polecat goes beside it.
             Err(error @ (WorktreeError::Dirty { .. } | WorktreeError::NotAWorktree { .. })) => last = Some(error),
             Err(error) => return Err(error),

@@ -112,8 +112,8 @@ pub trait Runtime {
     /// Starts runs, in order; one result each. A run that was started before is not started again.
     fn start(&mut self, launches: &[Launch]) -> Vec<Result<Handle, StartError>>;
 
-    /// Looks at what really lives. The answer holds every run of `known` that runs or has ended, and every other
-    /// ended one not yet acknowledged. A known run that is not in the answer was never started.
+    /// Looks at what really lives. The answer holds every run of `known` that runs or has ended, and every other one
+    /// that it keeps: running, or ended and not yet acknowledged. A known run that is not in it was never started.
     fn survey(&mut self, known: &[Known]) -> Result<BTreeMap<String, Sighting>, RuntimeError>;
 
     /// Stops a run; its end shows in a later survey. A run that is not there is fine.

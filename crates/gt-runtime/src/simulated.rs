@@ -3,7 +3,7 @@
 //! It keeps the same promises as the real one. Clones share one world, so that a test keeps a handle on the runtime it
 //! gave away. Time is a counter.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
@@ -38,7 +38,9 @@ struct World {
     outcomes: VecDeque<StartOutcome>,
     is_forgetting_acknowledgements: bool,
     is_ignoring_stops: bool,
-    news: Option<News>,
+    /// Asked to stop, and not yet ended.
+    stopping: BTreeSet<String>,
+    watchers: Vec<News>,
     n_births: u32,
     n_ticks: i64,
 }
@@ -63,6 +65,11 @@ impl SimulatedRuntime {
         }
     }
 
+    /// Forgets every end, as when what the keeper has written down is lost.
+    pub fn forget_ends(&self) {
+        self.world().ended.clear();
+    }
+
     /// From now on acknowledgements are (or are not) lost on the way.
     pub fn lose_acknowledgements(&self, is_losing: bool) {
         self.world().is_forgetting_acknowledgements = is_losing;
@@ -78,9 +85,25 @@ impl SimulatedRuntime {
         self.world().running.keys().cloned().collect()
     }
 
+    pub fn n_running(&self) -> usize {
+        self.world().running.len()
+    }
+
     /// Every start that really happened, in order; a run in it twice was started twice.
     pub fn started(&self) -> Vec<String> {
         self.world().started.clone()
+    }
+
+    /// The runs that were asked to stop and go on.
+    pub fn stopping(&self) -> Vec<String> {
+        let world = self.world();
+        world.stopping.iter().filter(|run| world.running.contains_key(*run)).cloned().collect()
+    }
+
+    /// Whether a run was started, and is not forgotten.
+    pub fn knows(&self, run: &str) -> bool {
+        let world = self.world();
+        world.running.contains_key(run) || world.ended.contains_key(run)
     }
 
     /// What a running run was started with.
@@ -106,7 +129,7 @@ impl Runtime for SimulatedRuntime {
     fn stop(&mut self, known: &Known, how: Stop) -> Result<(), RuntimeError> {
         let mut world = self.world();
         match how {
-            Stop::Gently if world.is_ignoring_stops => {}
+            Stop::Gently if world.is_ignoring_stops => drop(world.stopping.insert(known.run.clone())),
             Stop::Gently => world.end(&known.run, None, Some(SIGTERM)),
             Stop::Now => world.end(&known.run, None, Some(SIGKILL)),
         }
@@ -122,7 +145,7 @@ impl Runtime for SimulatedRuntime {
     }
 
     fn watch(&mut self, news: News) -> Result<(), RuntimeError> {
-        self.world().news = Some(news);
+        self.world().watchers.push(news);
         Ok(())
     }
 }
@@ -159,9 +182,9 @@ impl World {
         if let Some((_, handle)) = self.running.remove(run) {
             let ending = self.ending(code, signal);
             self.ended.insert(run.to_owned(), (handle, ending.clone()));
-            if let Some(news) = &self.news {
+            for watcher in &self.watchers {
                 // The world is locked meanwhile: like the real news, these may wake somebody, and no more.
-                news(Some((run.to_owned(), ending)));
+                watcher(Some((run.to_owned(), ending.clone())));
             }
         }
     }
@@ -182,7 +205,7 @@ impl World {
             }
         }
         let ended = self.ended.iter().map(|(run, (_, ending))| (run.clone(), Sighting::Ended(ending.clone())));
-        let asked = known.iter().filter_map(|known| self.running.get_key_value(&known.run));
-        ended.chain(asked.map(|(run, (_, handle))| (run.clone(), Sighting::Running(handle.clone())))).collect()
+        let running = self.running.iter().map(|(run, (_, handle))| (run.clone(), Sighting::Running(handle.clone())));
+        ended.chain(running).collect()
     }
 }

@@ -69,6 +69,11 @@ pub enum StoreError {
 const IOERR_SHMSIZE: i32 = 4874;
 
 impl StoreError {
+    /// What SQLite's own code means to a person; for whoever makes it fail on purpose.
+    pub fn of_sqlite_code(code: i32, path: &std::path::Path) -> StoreError {
+        StoreError::Sqlite(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)).located(path)
+    }
+
     /// Names the file, and sorts SQLite's codes by what a person can do about them.
     pub(crate) fn located(self, path: &std::path::Path) -> StoreError {
         let StoreError::Sqlite(source) = self else { return self };

@@ -19,7 +19,8 @@ mod store;
 
 pub use beads::{BeadPatch, Changed, NewBead};
 pub use check::{Disagreement, Inspection};
-pub use dispatch::claim::{Assignment, Claimant, Findings};
+pub use dispatch::check::Figure;
+pub use dispatch::claim::{Advance, Assignment, Claimant, Findings};
 pub use dispatch::convoys::ConvoyProgress;
 pub use dispatch::outlook::{Outlook, Scheduled};
 pub use dispatch::polecats::Polecat;
@@ -30,4 +31,4 @@ pub use dispatch::sling::{ConvoyWish, Load, LoadKind, Sling, SlingOutcome, Slung
 pub use error::StoreError;
 pub use import::{ImportBead, ImportOptions, ImportReport};
 pub use query::{Filter, Listing, ReadyFilter, TreeNode, View};
-pub use store::{Stamp, Store};
+pub use store::{Gate, Moment, Stamp, Store};

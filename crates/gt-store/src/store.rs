@@ -27,10 +27,27 @@ impl Stamp {
     }
 }
 
+/// Where a transaction stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// About to read.
+    Reading,
+    /// About to begin a change.
+    Writing,
+    /// The change is made; nobody else can see it.
+    Committing,
+    /// The change is there for everybody.
+    Committed,
+}
+
+/// Stands between the store and its file: the simulation fails, delays and interrupts transactions by it.
+pub type Gate = Box<dyn FnMut(Moment) -> std::result::Result<(), StoreError> + Send>;
+
 /// A town's memory.
 pub struct Store {
     conn: Connection,
     path: PathBuf,
+    gate: Option<Gate>,
     /// Called after each commit, so that nobody who writes can forget to wake whoever waits for it.
     on_commit: Option<Box<dyn Fn() + Send>>,
     /// Everything happens inside one transaction that is never committed.
@@ -59,6 +76,13 @@ impl Store {
         Store::set_up(Connection::open_in_memory()?, Path::new(":memory:"))
     }
 
+    /// A store in memory that everybody in this process who knows its name shares, as long as one of them has it open.
+    pub fn shared_in_memory(name: &str) -> std::result::Result<Store, StoreError> {
+        let path = PathBuf::from(format!("file:/{name}?vfs=memdb"));
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
+        Store::open_with(&path, flags)
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -84,7 +108,12 @@ impl Store {
         // An acknowledged write survives a power cut; the larger cache is only a limit, for imports.
         conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;")?;
         schema::migrate(&mut conn, path)?;
-        Ok(Store { conn, path: path.to_owned(), on_commit: None, is_rehearsal: false })
+        Ok(Store { conn, path: path.to_owned(), gate: None, on_commit: None, is_rehearsal: false })
+    }
+
+    /// From now on every transaction passes this gate.
+    pub fn set_gate(&mut self, gate: Gate) {
+        self.gate = Some(gate);
     }
 
     /// From now on calls this after each commit.
@@ -116,8 +145,19 @@ impl Store {
             ledger::wake_due(tx, stamp.now)?;
             work(tx)
         };
-        let done = if self.is_rehearsal { rehearse_in(&mut self.conn, work) } else { write_in(&mut self.conn, work) };
+        pass(&mut self.gate, Moment::Writing)?;
+        let done = if self.is_rehearsal {
+            rehearse_in(&mut self.conn, work)
+        } else {
+            let work = |tx: &Connection| {
+                let value = work(tx)?;
+                pass(&mut self.gate, Moment::Committing)?;
+                Ok(value)
+            };
+            write_in(&mut self.conn, work)
+        };
         let done = done.map_err(|error| error.located(&self.path))?;
+        pass(&mut self.gate, Moment::Committed)?;
         if let Some(hook) = self.on_commit.as_ref().filter(|_| !self.is_rehearsal) {
             hook();
         }
@@ -129,9 +169,14 @@ impl Store {
         &mut self,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> std::result::Result<T, StoreError> {
+        pass(&mut self.gate, Moment::Reading)?;
         let done = if self.is_rehearsal { work(&self.conn) } else { read_in(&mut self.conn, work) };
         done.map_err(|error| error.located(&self.path))
     }
+}
+
+fn pass(gate: &mut Option<Gate>, moment: Moment) -> Result<()> {
+    gate.as_mut().map_or(Ok(()), |gate| gate(moment))
 }
 
 /// Switches the file to a write-ahead log. While others do the same SQLite says "busy" without waiting, so we wait.

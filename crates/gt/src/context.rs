@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use gt_engine::lock::Lock;
-use gt_engine::once::{self, Limits, Turn};
+use gt_engine::once;
 use gt_engine::settings::Settings;
 use gt_engine::{Town, TownError};
 use gt_store::{Stamp, Store};
@@ -59,7 +59,7 @@ impl Context {
 
     /// In direct mode and without a daemon, what a command has made possible is started by that command. // SPEC P2
     pub(crate) fn carry_on(&self, town: &Town, store: &mut Store, after: After) -> Result<(), Failure> {
-        let has_work = store.has_ready_contexts()? || after == After::Exit;
+        let has_work = store.has_ready_contexts(self.now())? || after == After::Exit;
         if self.is_dry_run() || !has_work || daemon_runs(town) {
             return Ok(());
         }
@@ -72,14 +72,9 @@ impl Context {
         if after == After::Command && variable("GT_RUN").is_some() {
             return Ok(());
         }
-        let turn = Turn::take(town, Limits::default())?;
-        let mut dispatcher = once::dispatcher(town, &self.actor());
-        once::settle(&mut dispatcher, store, &turn.settings)?;
-        if !turn.settings.policy(town.root()).is_deferred {
-            let report = once::run(&mut dispatcher, store, turn, 0)?;
-            for one in report.started.iter().filter(|_| after == After::Command) {
-                self.note(&format!("{} is on it: {} {}", one.polecat.name, one.bead, one.title));
-            }
+        let report = once::carry_on(&mut once::dispatcher(town, &self.actor()), store)?;
+        for one in report.started.iter().filter(|_| after == After::Command) {
+            self.note(&format!("{} is on it: {} {}", one.polecat.name, one.bead, one.title));
         }
         Ok(())
     }

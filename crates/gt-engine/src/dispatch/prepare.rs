@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::agents::{self, Workplace};
 use crate::settings::{Isolation, Settings};
+use crate::surroundings::Surroundings;
 use crate::town::Town;
 use crate::worktrees;
 
@@ -51,12 +52,18 @@ pub(super) fn refused(assignment: &Assignment, ready: &Ready, error: &StartError
 }
 
 /// Makes worktree, log and command line of a run.
-pub fn prepare(town: &Town, settings: &Settings, assignment: Assignment, now: Timestamp) -> Prepared {
-    let ready = make_ready(town, settings, &assignment, now);
+pub fn prepare(around: &dyn Surroundings, town: &Town, settings: &Settings, assignment: Assignment) -> Prepared {
+    let ready = make_ready(around, town, settings, &assignment);
     (assignment, ready)
 }
 
-fn make_ready(town: &Town, settings: &Settings, assignment: &Assignment, now: Timestamp) -> Result<Ready, NotStarted> {
+fn make_ready(
+    around: &dyn Surroundings,
+    town: &Town,
+    settings: &Settings,
+    assignment: &Assignment,
+) -> Result<Ready, NotStarted> {
+    let now = around.now();
     let fail = |error: String, fault: Fault| NotStarted { run: assignment.run.clone(), error, fault, worktree: None };
     let agent = agents::find(&settings.config, &assignment.agent)
         .map_err(|error| fail(error, Fault::Agent { until: now + AGENT_TROUBLE }))?;
@@ -72,7 +79,7 @@ fn make_ready(town: &Town, settings: &Settings, assignment: &Assignment, now: Ti
     let (worktree, branch) = match settings.isolation(&assignment.rig.name) {
         Isolation::None => (None, None),
         Isolation::Worktree => {
-            let (path, branch) = worktrees::make(town, assignment)
+            let (path, branch) = worktrees::make(around.worktrees(), town, assignment)
                 .map_err(|error| fail(crate::chain(&error), worktrees::fault_of(&error, now)))?;
             (Some(path), Some(branch))
         }

@@ -12,10 +12,11 @@ use gt_store::{ConvoyWish, NewBead, Sling, Stamp, Store};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use super::{Dispatcher, Seams};
+use super::Dispatcher;
 
 use crate::once::{self, Limits, Turn};
 use crate::settings::Settings;
+use crate::surroundings::Machine;
 use crate::town::Town;
 
 /// A runtime in which something happens right before each survey.
@@ -68,7 +69,7 @@ fn town() -> (TempDir, Town, Settings) {
 }
 
 fn turn(town: &Town) -> Turn {
-    Turn::take(town, Limits::default()).expect("nobody else passes")
+    Turn::take(&Machine::here(), town, Limits::default()).expect("nobody else passes")
 }
 
 fn open(town: &Town) -> Store {
@@ -93,7 +94,7 @@ fn sling(store: &mut Store) -> String {
 }
 
 fn dispatcher(town: &Town, runtime: impl Runtime + Send + 'static) -> Dispatcher {
-    Dispatcher::new(town.clone(), Box::new(runtime), "tester", Seams::real())
+    Dispatcher::new(town.clone(), Box::new(runtime), "tester", Machine::here())
 }
 
 #[test]

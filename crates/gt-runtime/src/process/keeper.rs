@@ -212,10 +212,7 @@ impl Keeper {
         }
         self.record_ended();
         let mut sightings = self.endings.sightings();
-        for run in known.iter().map(|known| &known.run) {
-            let living = self.runs.handle(run).map(Sighting::Running);
-            sightings.extend(living.map(|sighting| (run.clone(), sighting)));
-        }
+        sightings.extend(self.runs.handles().map(|(run, handle)| (run.to_owned(), Sighting::Running(handle.clone()))));
         sightings
     }
 

@@ -74,6 +74,18 @@ fn on_every_stage(exercise: impl Fn(&mut dyn Stage)) {
 }
 
 #[test]
+fn a_run_that_nobody_asks_about_is_seen_too() {
+    on_every_stage(|stage| {
+        let launch = stage.launch("r1");
+        let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
+        let seen = stage.runtime().survey(&[]).unwrap();
+        assert_eq!(seen.get("r1"), Some(&Sighting::Running(handle)));
+        stage.exit("r1", 0);
+        stage.wait_for_news();
+    });
+}
+
+#[test]
 fn a_run_is_seen_running_then_ended_with_its_code_until_that_is_acknowledged() {
     on_every_stage(|stage| {
         let launch = stage.launch("r1");

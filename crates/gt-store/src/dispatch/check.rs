@@ -2,9 +2,13 @@
 //!
 //! Slow on purpose, like the judge of readiness: for tests and `gt doctor`.
 
+use gt_core::context::ContextState;
+use gt_core::run::RunState;
+use gt_core::status::Status;
 use rusqlite::Connection;
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
+use crate::store::Store;
 
 /// What must never be, each with a query that finds it.
 const NEVER: [(&str, &str); 7] = [
@@ -39,11 +43,55 @@ const NEVER: [(&str, &str); 7] = [
     ),
 ];
 
+/// How a bead stands in dispatch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Figure {
+    pub bead: String,
+    pub status: Status,
+    /// Of its open or claimed context.
+    pub context: Option<ContextState>,
+    /// Its live run.
+    pub run: Option<(String, RunState)>,
+    pub attempts: i64,
+    pub hold: Option<String>,
+}
+
+impl Store {
+    /// How every bead that could be given to an agent stands in dispatch, for judges.
+    pub fn figures(&mut self) -> std::result::Result<Vec<Figure>, StoreError> {
+        self.read(figures)
+    }
+}
+
+fn figures(tx: &Connection) -> Result<Vec<Figure>> {
+    let mut query = tx.prepare_cached(
+        "SELECT bead.id, bead.status, context.state, run.id, run.state, coalesce(attempts, 0), hold FROM bead
+         LEFT JOIN context ON context.bead = bead.key AND context.state <> 'closed'
+         LEFT JOIN run ON run.bead = bead.key AND run.state <> 'ended'
+         LEFT JOIN dispatch_record ON dispatch_record.bead = bead.key
+         WHERE bead.issue_type IS NOT 'convoy' ORDER BY bead.key",
+    )?;
+    let figures = query.query_map([], |row| {
+        let word = |column| row.get::<_, Option<String>>(column);
+        let run = word(3)?.zip(word(4)?.as_deref().and_then(RunState::parse));
+        Ok(Figure {
+            bead: row.get(0)?,
+            status: Status::parse(row.get_ref(1)?.as_str()?),
+            context: word(2)?.as_deref().and_then(ContextState::parse),
+            run,
+            attempts: row.get(5)?,
+            hold: word(6)?,
+        })
+    })?;
+    Ok(figures.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Every sentence that does not hold; empty when all is well.
 pub(crate) fn complaints(tx: &Connection) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for (sentence, sql) in NEVER {
-        let n: i64 = tx.query_row(&format!("SELECT count(*) FROM ({sql})"), [], |row| row.get(0))?;
+        let mut query = tx.prepare_cached(&format!("SELECT count(*) FROM ({sql})"))?;
+        let n: i64 = query.query_row([], |row| row.get(0))?;
         if n > 0 {
             complaints.push(format!("{sentence} ({n} times)"));
         }

@@ -66,6 +66,15 @@ pub struct Findings {
     pub ended: Vec<Ended>,
 }
 
+/// What an advance came to.
+#[derive(Debug, Clone, Default)]
+pub struct Advance {
+    /// To be started now.
+    pub claimed: Vec<Assignment>,
+    /// Started, but given up or told to stop meanwhile: to be stopped now that they are there.
+    pub unwanted: Vec<Run>,
+}
+
 impl Findings {
     pub fn is_empty(&self) -> bool {
         self.started.is_empty() && self.not_started.is_empty() && self.ended.is_empty()
@@ -80,10 +89,11 @@ impl Store {
         policy: &Policy,
         claimant: Option<&mut Claimant<'_>>,
         stamp: &Stamp,
-    ) -> std::result::Result<Vec<Assignment>, StoreError> {
+    ) -> std::result::Result<Advance, StoreError> {
         self.write(stamp, |tx| {
-            runs::record(tx, findings, policy, stamp)?;
-            claimant.map_or(Ok(Vec::new()), |claimant| claim_ready(tx, claimant, stamp))
+            let unwanted = runs::record(tx, findings, policy, stamp)?;
+            let claimed = claimant.map_or(Ok(Vec::new()), |claimant| claim_ready(tx, claimant, stamp))?;
+            Ok(Advance { claimed, unwanted })
         })
     }
 

@@ -88,7 +88,8 @@ impl Store {
             )?;
             let stored: Option<i64> = query.query_row([micros(now)], |row| row.get(0))?;
             let finishing = scene.finishing.iter().map(|run| run.until).filter(|until| *until > now).min();
-            let rate = (scene.starts_left == Some(0)).then(|| now + SignedDuration::from_secs(1));
+            let is_rate_felt = scene.starts_left == Some(0) && has_ready(tx, now)?;
+            let rate = is_rate_felt.then(|| now + SignedDuration::from_secs(1));
             let is_spent = scene.guards.iter().any(|guard| guard.code == scene::BUDGET);
             let tomorrow = is_spent.then(|| scene::midnight(now) + SignedDuration::from_hours(24));
             Ok([stored.map(timestamp), finishing, rate, tomorrow].into_iter().flatten().min())
@@ -127,13 +128,16 @@ impl Store {
         })
     }
 
-    /// Whether anything is scheduled and ready, held back or not.
-    pub fn has_ready_contexts(&mut self) -> std::result::Result<bool, StoreError> {
-        self.read(|tx| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM context WHERE state = 'open' AND ready = 1)";
-            Ok(tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
-        })
+    /// Whether anything is scheduled and ready, and its time has come; others may still hold it back.
+    pub fn has_ready_contexts(&mut self, now: Timestamp) -> std::result::Result<bool, StoreError> {
+        self.read(|tx| has_ready(tx, now))
     }
+}
+
+fn has_ready(tx: &Connection, now: Timestamp) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM context WHERE state = 'open' AND ready = 1
+                 AND (retry_at IS NULL OR retry_at <= ?1))";
+    Ok(tx.prepare_cached(sql)?.query_row([micros(now)], |row| row.get(0))?)
 }
 
 pub(crate) fn outlook(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Outlook> {

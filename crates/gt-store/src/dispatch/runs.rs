@@ -258,10 +258,16 @@ impl Store {
 }
 
 /// Records what happened to runs.
-pub(crate) fn record(tx: &Connection, findings: &Findings, policy: &Policy, stamp: &Stamp) -> Result<()> {
-    findings.started.iter().try_for_each(|start| record_started(tx, start, stamp))?;
+///
+/// Returns those that were started though nobody wants that any more: they were given up or told to stop meanwhile.
+pub(crate) fn record(tx: &Connection, findings: &Findings, policy: &Policy, stamp: &Stamp) -> Result<Vec<Run>> {
+    let mut unwanted = Vec::new();
+    for start in &findings.started {
+        unwanted.extend(record_started(tx, start, stamp)?);
+    }
     findings.not_started.iter().try_for_each(|failure| record_not_started(tx, failure, policy, stamp))?;
-    findings.ended.iter().try_for_each(|end| record_ended(tx, end, policy, stamp))
+    findings.ended.iter().try_for_each(|end| record_ended(tx, end, policy, stamp))?;
+    Ok(unwanted)
 }
 
 fn select(tx: &Connection, condition: &str, arguments: impl rusqlite::Params) -> Result<Vec<Run>> {
@@ -291,8 +297,12 @@ pub(crate) fn order_stop(tx: &Connection, run: &Run, order: &StopOrder, stamp: &
     events::append_of_run(tx, stamp, EventType::RunStopping, &run.bead, &run.id, &data)
 }
 
-fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<()> {
-    let Some(run) = by_id(tx, &start.run)?.filter(|run| run.state == RunState::Starting) else { return Ok(()) };
+/// Returns the run if it should not have been started.
+fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<Option<Run>> {
+    let run = match by_id(tx, &start.run)? {
+        Some(run) if run.state == RunState::Starting => run,
+        other => return Ok(other.filter(|run| !run.is_live())),
+    };
     tx.prepare_cached(
         "UPDATE run SET state = 'working', started_at = ?2, pid = ?3, birth = ?4, branch = ?5, worktree = ?6, log = ?7
          WHERE id = ?1",
@@ -311,7 +321,8 @@ fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<()>
     begin_work(tx, run.key, stamp)?;
     let data = json!({ "rig": run.rig, "polecat": run.polecat, "agent": run.agent, "pid": start.pid,
                        "branch": start.branch });
-    events::append_of_run(tx, stamp, EventType::RunStarted, &run.bead, &run.id, &data)
+    events::append_of_run(tx, stamp, EventType::RunStarted, &run.bead, &run.id, &data)?;
+    Ok(Some(run).filter(|run| run.stop.is_some()))
 }
 
 /// Hooked becomes in progress; a bead that its agent has already moved on stays where it is.
@@ -349,7 +360,9 @@ fn end_run(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, stamp: &S
 }
 
 fn record_not_started(tx: &Connection, failure: &NotStarted, policy: &Policy, stamp: &Stamp) -> Result<()> {
-    let Some(run) = by_id(tx, &failure.run)?.filter(|run| run.state == RunState::Starting) else { return Ok(()) };
+    // Who has spoken was started, whatever somebody saw who looked before.
+    let is_unstarted = |run: &Run| run.state == RunState::Starting && run.said.is_none();
+    let Some(run) = by_id(tx, &failure.run)?.filter(is_unstarted) else { return Ok(()) };
     end_run(tx, &run, Outcome::NotStarted, &failure.error, stamp)?;
     if failure.worktree.is_some() {
         polecats::settle(tx, &run.id, failure.worktree.as_deref(), None)?;
@@ -411,11 +424,16 @@ fn reopen(tx: &Connection, context: &Context, failure: &NotStarted, policy: &Pol
     Ok(())
 }
 
-/// Takes the bead off the run's hook, if it is still on it, and the run's name off the bead.
+/// Takes the bead off the run's hook, unless somebody else has taken it, and the run's name off the bead.
 fn release(tx: &Connection, key: Key, run: &Run, status: Status, stamp: &Stamp) -> Result<()> {
     let mut bead = rows::load(tx, key)?;
-    if bead.status.is_active() && bead.assignee.as_deref() == Some(run.assignee().as_str()) {
-        if matches!(bead.status, Status::Hooked | Status::InProgress) {
+    let is_hooked = matches!(bead.status, Status::Hooked | Status::InProgress);
+    let is_its = match &bead.assignee {
+        Some(assignee) => *assignee == run.assignee(),
+        None => is_hooked, // a person took its name off; nobody else would take the bead off the hook
+    };
+    if bead.status.is_active() && is_its {
+        if is_hooked {
             bead.set_status(status, stamp.now);
         }
         bead.assignee = None;

@@ -258,7 +258,8 @@ fn a_store_of_schema_2_is_still_understood() {
         let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit: None };
         let findings = Findings { ended: vec![ended("run-1")], ..Findings::default() };
         let stamp = town.stamp();
-        let claimed = town.store.advance(&findings, &policy, Some(&mut claimant), &stamp).expect("they are claimed");
+        let advance = town.store.advance(&findings, &policy, Some(&mut claimant), &stamp);
+        let claimed = advance.expect("they are claimed").claimed;
         assert_eq!(beads_of(&claimed), ["gt-2", "gt-3"]);
         town.check();
     });

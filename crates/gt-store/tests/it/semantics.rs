@@ -308,3 +308,17 @@ fn two_claimers_at_once_never_win_the_same_bead() {
     }
     town.check();
 }
+
+#[test]
+fn a_deferral_that_has_ended_stays_ended_when_the_clock_is_set_back() {
+    let mut town = Town::with(&["gt-1", "gt-2"]);
+    let until = Some(Some(town.now + jiff::SignedDuration::from_secs(60)));
+    let put_off = gt_store::BeadPatch { defer_until: until, ..gt_store::BeadPatch::default() };
+    town.patch("gt-1", &put_off).expect("it is put off");
+    town.pass(61);
+    town.set_status("gt-2", "closed"); // any change after its time wakes it
+    town.pass(-61);
+    town.check();
+    let stamp = town.stamp();
+    assert_eq!(town.store.repair_readiness(&stamp).expect("it answers"), 0);
+}

@@ -143,7 +143,8 @@ impl Yard {
         let mut n = self.n_runs;
         let mut new_run = || next_run(&mut n);
         let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit };
-        let claimed = self.store.advance(findings, &policy, Some(&mut claimant), &stamp).expect("a pass works");
+        let advance = self.store.advance(findings, &policy, Some(&mut claimant), &stamp);
+        let claimed = advance.expect("a pass works").claimed;
         self.n_runs = n;
         self.check();
         claimed

@@ -10,14 +10,14 @@ use gt_core::names;
 use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_core::text::many_lines;
 use gt_core::time;
-use gt_engine::once::{self, Limits, Turn};
+use gt_engine::once;
 use gt_engine::settings::Settings;
 use gt_engine::{Town, TownError, process_id};
 use gt_runtime::worktree;
 use gt_store::{Polecat, Run, Store};
 use serde_json::{Value, json};
 
-use crate::context::{Context, daemon_runs};
+use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::render::{BLUE, BOLD, DIM, RED, YELLOW, paint};
 
@@ -361,9 +361,8 @@ fn stop(context: &Context, args: &StopArgs) -> Result<(), Failure> {
     if context.is_dry_run() {
         return answer_stop(context, &who, "stopped", &format!("{who} would be stopped."));
     }
-    let _turn = if daemon_runs(&town) { None } else { Some(Turn::take(&town, Limits::default())?) };
     let mut dispatcher = once::dispatcher(&town, &context.actor());
-    if once::await_end(&mut dispatcher, &mut store, &settings, &run.id)? {
+    if once::see_stopped(&mut dispatcher, &mut store, &settings, &run.id)? {
         let words =
             format!("{who} has stopped; {} is released. `gt scheduler retry {}` starts it again.", run.bead, run.bead);
         return answer_stop(context, &who, "stopped", &words);

@@ -307,12 +307,13 @@ fn dispatch(context: &Context, args: &RunArgs) -> Result<ExitCode, Failure> {
         let (policy, mut store) = (settings.policy(town.root()), context.open(&town)?);
         let before = store.outlook(&policy, context.now())?;
         let mut claimant = dispatcher.claimant(&policy, None);
-        let claimed = store.advance(&gt_store::Findings::default(), &policy, Some(&mut claimant), &context.stamp())?;
-        let report = PassReport { started: claimed, ..PassReport::default() };
+        let rehearsed =
+            store.advance(&gt_store::Findings::default(), &policy, Some(&mut claimant), &context.stamp())?;
+        let report = PassReport { started: rehearsed.claimed, ..PassReport::default() };
         return show_run(context, &Ran { before, after: None, report, waited: false, policy });
     }
     let mut store = context.open(&town)?;
-    let turn = Turn::take(&town, limits)?;
+    let turn = Turn::take(dispatcher.around(), &town, limits)?;
     let (waited, policy) = (turn.waited(), turn.settings.policy(town.root()));
     once::settle(&mut dispatcher, &mut store, &turn.settings)?;
     let before = store.outlook(&policy, context.now())?;

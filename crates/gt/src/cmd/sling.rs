@@ -5,15 +5,14 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use gt_core::context::SlingFields;
 use gt_engine::Town;
-use gt_engine::crash::{self, CrashPoint};
-use gt_engine::dispatch::{Dispatcher, PassReport};
-use gt_engine::once::{self, Limits, Turn};
+use gt_engine::dispatch::PassReport;
+use gt_engine::once;
 use gt_engine::settings::Settings;
 use gt_engine::sling::{self, Request};
 use gt_store::{Assignment, Sling, SlingOutcome, Slung, Store};
 use serde_json::{Value, json};
 
-use crate::context::{Context, daemon_runs};
+use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::render::{BOLD, DIM, GREEN, YELLOW, paint};
 
@@ -112,7 +111,7 @@ pub(crate) fn run(context: &Context, args: SlingArgs) -> Result<ExitCode, Failur
     let mut store = context.open(&town)?;
     let meant = sling::understand(&request, &mut store, &settings, &context.stamp())?;
     let (slung, report) = if settings.policy(town.root()).is_deferred || is_queued {
-        schedule(context, &mut store, &meant)?
+        (once::schedule(&mut store, &meant, &context.stamp())?, PassReport::default())
     } else {
         start_now(context, &town, &mut store, &meant)?
     };
@@ -173,13 +172,6 @@ fn request(args: SlingArgs) -> Request {
     }
 }
 
-/// Stores, and wakes the daemon; never starts anything. // SPEC P2
-fn schedule(context: &Context, store: &mut Store, wanted: &Sling) -> Result<(Vec<Slung>, PassReport), Failure> {
-    let (slung, _) = store.sling(wanted, None, &context.stamp())?;
-    crash::point(CrashPoint::Scheduled);
-    Ok((slung, PassReport::default()))
-}
-
 /// Stores, claims and starts, in this very process.
 fn start_now(
     context: &Context,
@@ -188,48 +180,13 @@ fn start_now(
     wanted: &Sling,
 ) -> Result<(Vec<Slung>, PassReport), Failure> {
     let mut dispatcher = once::dispatcher(town, &context.actor());
-    if context.is_dry_run() {
-        let policy = Settings::load(town)?.policy(town.root());
-        let mut claimant = dispatcher.claimant(&policy, None);
-        let (slung, claimed) = store.sling(wanted, Some(&mut claimant), &context.stamp())?;
-        return Ok((slung, PassReport { started: claimed, ..PassReport::default() }));
+    if !context.is_dry_run() {
+        return Ok(once::sling(&mut dispatcher, store, wanted)?);
     }
-    let turn = Turn::take(town, Limits::default())?;
-    let settings = &turn.settings;
-    let policy = settings.policy(town.root());
-    if policy.is_deferred {
-        return schedule(context, store, wanted); // so it was decided while this waited
-    }
-    once::settle(&mut dispatcher, store, settings)?;
-    let limit = (!settings.spawn_delay.is_zero()).then_some(1);
-    let mut claimant = dispatcher.claimant(&policy, limit);
+    let policy = Settings::load(town)?.policy(town.root());
+    let mut claimant = dispatcher.claimant(&policy, None);
     let (slung, claimed) = store.sling(wanted, Some(&mut claimant), &context.stamp())?;
-    crash::point(CrashPoint::Scheduled);
-    dispatcher.take(&claimed);
-    let n_claimed = claimed.len();
-    let mut report = once::start(&mut dispatcher, store, settings, claimed)?;
-    await_fenced(&mut dispatcher, store, settings, &slung, town)?;
-    report.extend(once::run(&mut dispatcher, store, turn, n_claimed)?);
-    Ok((slung, report))
-}
-
-/// Where a bead was taken away by force and no daemon runs, its old run is seen to end here.
-fn await_fenced(
-    dispatcher: &mut Dispatcher,
-    store: &mut Store,
-    settings: &Settings,
-    slung: &[Slung],
-    town: &Town,
-) -> Result<(), Failure> {
-    if daemon_runs(town) {
-        return Ok(());
-    }
-    for run in store.live_runs()? {
-        if run.stop.is_some() && slung.iter().any(|slung| slung.bead == run.bead) {
-            once::await_end(dispatcher, store, settings, &run.id)?;
-        }
-    }
-    Ok(())
+    Ok((slung, PassReport { started: claimed, ..PassReport::default() }))
 }
 
 /// What became of one bead, with everything that scripts rely on.

@@ -89,6 +89,11 @@ impl Runs {
         self.by_name.get(run).map(|run| run.handle.clone())
     }
 
+    /// Every run that is kept.
+    pub(super) fn handles(&self) -> impl Iterator<Item = (&str, &Handle)> {
+        self.by_name.iter().map(|(name, run)| (name.as_str(), &run.handle))
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.by_name.values().filter_map(|run| run.kill_at).min()
     }

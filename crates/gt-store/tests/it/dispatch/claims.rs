@@ -137,6 +137,15 @@ fn a_batch_a_limit_and_a_rate_are_the_most_of_one_pass() {
 }
 
 #[test]
+fn starts_before_the_clock_was_set_back_do_not_count_as_starts_of_this_second() {
+    let mut yard = queue();
+    yard.policy.starts_per_second = Some(2);
+    assert_eq!(yard.claims(), ["gt-1", "gt-2"]);
+    yard.pass(-3600);
+    assert_eq!(yard.claims(), ["gt-3", "gt-4"]);
+}
+
+#[test]
 fn a_pause_stops_every_path_and_says_by_whom() {
     let mut yard = queue();
     let (was_running, told) = yard.told(|store, stamp| store.pause(Some("lunch"), stamp));
@@ -286,7 +295,7 @@ fn many_that_claim_at_once_exceed_no_cap_and_take_nothing_twice() {
         };
         let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit: Some(2) };
         start.wait();
-        store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("a pass works").len()
+        store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("a pass works").claimed.len()
     };
     let claim = &claim;
     let n_claimed: usize = std::thread::scope(|scope| {

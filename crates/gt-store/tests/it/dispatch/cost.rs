@@ -50,7 +50,7 @@ fn advance(town: &mut Town, findings: &Findings) -> Vec<Assignment> {
         format!("run-{first}-{n}")
     };
     let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit: None };
-    town.store.advance(findings, &policy, Some(&mut claimant), &stamp).expect("it is claimed")
+    town.store.advance(findings, &policy, Some(&mut claimant), &stamp).expect("it is claimed").claimed
 }
 
 /// The quickest link of the chain: close, record the end, claim the next, look at what lives and when to look again.

@@ -1,0 +1,173 @@
+//! What a process of the town has around it: time, who it is, the turn to pass, other threads, places to work in.
+//!
+//! The real one is `Machine`. The simulation brings its own, so nothing else in the engine reads a clock for a decision,
+//! waits or starts a thread on the way from cause to effect. (DESIGN decision 9) Files under the town's own directory
+//! are not part of it; they are read and written directly.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use gt_runtime::worktree::{self, WorktreeError};
+use jiff::Timestamp;
+
+use crate::error::TownError;
+use crate::lock::{Held, Lock};
+use crate::process_id;
+use crate::town::Town;
+use crate::wait;
+
+/// Worktrees that are made at once.
+const PREPARE_THREADS: usize = 4;
+
+/// What lies around a process.
+pub trait Surroundings: Send + Sync {
+    fn now(&self) -> Timestamp;
+
+    /// Time that only goes forward, whatever is done to the clock.
+    fn uptime(&self) -> Duration;
+
+    fn new_run(&self) -> String;
+
+    /// This process, as it stands in the runs that it claims.
+    fn own_process(&self) -> String;
+
+    /// Whether the process that is called so still lives.
+    fn is_alive(&self, process: &str) -> bool;
+
+    /// Whether a daemon runs the town.
+    fn has_daemon(&self, town: &Town) -> bool;
+
+    /// Waits for the right to pass: passes exclude each other.
+    fn take_turn(&self, town: &Town) -> Result<Held, TownError>;
+
+    /// Lets `look` wait, for as long as it is told, until it says that there is something; no longer than `most`.
+    fn wait(&self, most: Option<Duration>, look: &mut dyn FnMut(Option<Duration>) -> bool);
+
+    /// Does something that nobody waits for.
+    fn aside(&self, work: Box<dyn FnOnce() + Send>);
+
+    /// How many worktrees are made at once.
+    fn n_threads(&self) -> usize;
+
+    fn worktrees(&self) -> &dyn Worktrees;
+}
+
+/// What git does for polecats.
+pub trait Worktrees: Send + Sync {
+    fn prepare(&self, repository: &Path, path: &Path, branch: &str, base: &str) -> Result<(), WorktreeError>;
+
+    /// Whether there is a worktree.
+    fn is_there(&self, path: &Path) -> bool;
+
+    /// The branch that is checked out in it.
+    fn branch(&self, path: &Path) -> Option<String>;
+
+    /// What would be lost with it.
+    fn unsaved(&self, path: &Path) -> Option<String>;
+}
+
+/// The next message, if one comes in time.
+pub fn receive<T>(
+    around: &dyn Surroundings,
+    messages: &Receiver<T>,
+    most: Option<Duration>,
+) -> Result<T, RecvTimeoutError> {
+    let mut answer = Err(RecvTimeoutError::Timeout);
+    around.wait(most, &mut |span| {
+        answer = match span {
+            None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(span) => messages.recv_timeout(span),
+        };
+        !matches!(answer, Err(RecvTimeoutError::Timeout))
+    });
+    answer
+}
+
+/// Waits for a while.
+pub fn pause(around: &dyn Surroundings, span: Duration) {
+    around.wait(Some(span), &mut |span| {
+        wait::pause(span.unwrap_or_default());
+        false
+    });
+}
+
+/// This machine.
+#[derive(Debug)]
+pub struct Machine {
+    since: Instant,
+}
+
+impl Machine {
+    pub fn here() -> Arc<dyn Surroundings> {
+        Arc::new(Machine { since: Instant::now() })
+    }
+}
+
+impl Surroundings for Machine {
+    fn now(&self) -> Timestamp {
+        gt_core::time::truncate(Timestamp::now())
+    }
+
+    fn uptime(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    fn new_run(&self) -> String {
+        uuid::Uuid::now_v7().to_string()
+    }
+
+    fn own_process(&self) -> String {
+        process_id::own()
+    }
+
+    fn is_alive(&self, process: &str) -> bool {
+        process_id::is_alive(process)
+    }
+
+    fn has_daemon(&self, town: &Town) -> bool {
+        matches!(Lock::Daemon.holder(town), Ok(Some(_)))
+    }
+
+    fn take_turn(&self, town: &Town) -> Result<Held, TownError> {
+        Lock::Pass.take(town)
+    }
+
+    fn wait(&self, most: Option<Duration>, look: &mut dyn FnMut(Option<Duration>) -> bool) {
+        look(most);
+    }
+
+    fn aside(&self, work: Box<dyn FnOnce() + Send>) {
+        std::thread::spawn(work);
+    }
+
+    fn n_threads(&self) -> usize {
+        PREPARE_THREADS
+    }
+
+    fn worktrees(&self) -> &dyn Worktrees {
+        &Git
+    }
+}
+
+/// Worktrees as git makes them.
+struct Git;
+
+impl Worktrees for Git {
+    fn prepare(&self, repository: &Path, path: &Path, branch: &str, base: &str) -> Result<(), WorktreeError> {
+        worktree::prepare(repository, path, branch, base).map(drop)
+    }
+
+    fn is_there(&self, path: &Path) -> bool {
+        path.join(".git").exists()
+    }
+
+    fn branch(&self, path: &Path) -> Option<String> {
+        worktree::branch(path).ok().flatten()
+    }
+
+    fn unsaved(&self, path: &Path) -> Option<String> {
+        worktree::unsaved(path).ok().flatten().map(str::to_owned)
+    }
+}
