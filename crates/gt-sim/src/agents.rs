@@ -1,0 +1,187 @@
+//! Agents: they finish, fail, put off, hang, die, say it twice, or speak after they were declared dead.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use gt_core::run::Outcome;
+use gt_store::{Report, StoreError};
+
+use crate::part::Part;
+use crate::people::command;
+use crate::processes::Errand;
+use crate::stage::Stage;
+
+const SIGTERM: i32 = 15;
+const SIGKILL: i32 = 9;
+
+/// One thing that an agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Say(Outcome),
+    AskForHelp,
+    Exit(i32),
+    Die,
+    /// Goes on, and is taken for dead.
+    Vanish,
+    Hang,
+}
+
+#[derive(Default)]
+pub struct Agents {
+    /// What each living agent is still going to do.
+    scripts: BTreeMap<String, VecDeque<Act>>,
+    /// Runs that were taken for dead or are over, and may still say something.
+    ghosts: Vec<String>,
+    /// Whether they all do their work now.
+    are_good: bool,
+}
+
+impl Part for Agents {
+    fn weight(&self, stage: &Stage) -> u32 {
+        let n_running = u32::try_from(stage.ground.runtime.n_running()).unwrap_or(u32::MAX);
+        1 + 10 * n_running.min(3)
+    }
+
+    fn act(&mut self, stage: &mut Stage) {
+        let stopping = stage.ground.runtime.stopping();
+        let (picked, speaks, ends) = {
+            let mut world = stage.world().lock();
+            (world.pick(&stopping), world.chance(12), world.chance(2))
+        };
+        if speaks {
+            return self.speak_as_ghost(stage);
+        }
+        if let Some(run) = picked.filter(|_| ends) {
+            let is_gentle = stage.world().lock().rng.bool();
+            return self.end(stage, &run, None, Some(if is_gentle { SIGTERM } else { SIGKILL }));
+        }
+        let running = stage.ground.runtime.running();
+        let picked = stage.world().lock().pick(&running);
+        if let Some(run) = picked {
+            self.act_as(stage, &run);
+        }
+    }
+
+    fn heal(&mut self, _stage: &mut Stage) {
+        self.are_good = true;
+        self.scripts.clear();
+        self.ghosts.clear();
+    }
+
+    fn work(&mut self, stage: &mut Stage) -> bool {
+        if let Some(run) = stage.ground.runtime.stopping().first() {
+            self.end(stage, run, None, Some(SIGTERM));
+            return true;
+        }
+        let running = stage.ground.runtime.running();
+        // One that hangs after its last word waits to be ended; the others have something to do.
+        let busy = running.iter().find(|run| self.scripts.get(*run).is_none_or(|script| !script.is_empty()));
+        let Some(run) = busy.cloned() else { return false };
+        self.act_as(stage, &run);
+        true
+    }
+}
+
+impl Agents {
+    fn act_as(&mut self, stage: &mut Stage, run: &str) {
+        if !self.scripts.contains_key(run) {
+            let script = self.draw(stage);
+            self.scripts.insert(run.to_owned(), script);
+        }
+        let act = self.scripts.get_mut(run).and_then(VecDeque::pop_front);
+        stage.world().tell(|| format!("agent {run}: {act:?}"));
+        match act {
+            Some(Act::Say(outcome)) => drop(say(stage, run, outcome)),
+            Some(Act::AskForHelp) => ask_for_help(stage, run),
+            Some(Act::Exit(code)) => self.end(stage, run, Some(code), None),
+            Some(Act::Die) => self.end(stage, run, None, Some(SIGKILL)),
+            Some(Act::Vanish) => self.end(stage, run, None, None),
+            Some(Act::Hang) | None => {}
+        }
+    }
+
+    fn draw(&self, stage: &Stage) -> VecDeque<Act> {
+        use Act::{AskForHelp, Die, Exit, Hang, Say, Vanish};
+        let (done, failed, deferred) = (Say(Outcome::Completed), Say(Outcome::Failed), Say(Outcome::Deferred));
+        let mut world = stage.world().lock();
+        if self.are_good {
+            // All work gets done in the end; that some linger after it or hang before it is for the daemon to see to.
+            return match world.rng.u32(0..6) {
+                0 => VecDeque::from([done]),
+                1 => VecDeque::new(),
+                _ => VecDeque::from([done, Exit(0)]),
+            };
+        }
+        if world.rng.u32(0..3) == 0 {
+            return VecDeque::from([done, Exit(0)]);
+        }
+        let words = [done, done, failed, deferred, AskForHelp, Hang];
+        let n_words = world.rng.usize(0..4);
+        let mut script: VecDeque<Act> = (0..n_words).filter_map(|_| world.pick(&words)).collect();
+        script.extend(world.pick(&[Exit(0), Exit(3), Die, Vanish, Hang]));
+        script
+    }
+
+    /// The process ends; where no daemon listens, the keeper calls somebody.
+    fn end(&mut self, stage: &mut Stage, run: &str, code: Option<i32>, signal: Option<i32>) {
+        leave_work(stage, run);
+        stage.ground.runtime.end(run, code, signal);
+        stage.world().tell(|| format!("{run} ended ({code:?}, {signal:?})"));
+        self.scripts.remove(run);
+        self.ghosts.push(run.to_owned());
+        if !stage.is_watched() {
+            command(stage, Errand::CarryOn);
+        }
+    }
+
+    /// Somebody who should be silent speaks: it must change nothing, and be told so.
+    fn speak_as_ghost(&mut self, stage: &mut Stage) {
+        let picked = stage.world().lock().pick(&self.ghosts);
+        let Some(run) = picked else { return };
+        let outcome = [Outcome::Completed, Outcome::Failed, Outcome::Deferred][stage.world().lock().rng.usize(0..3)];
+        stage.world().tell(|| format!("ghost {run}: {outcome:?}"));
+        drop(say(stage, &run, outcome));
+    }
+}
+
+/// `gt done`. A word that does not count changes nothing; one that counts is there afterwards.
+fn say(stage: &mut Stage, run: &str, outcome: Outcome) -> Result<(), StoreError> {
+    let before = stage.store.last_event()?;
+    let known = stage.store.run(run)?;
+    let report = Report { run: run.to_owned(), outcome, note: Some("so it is".to_owned()), cost: Some(0.01) };
+    let stamp = stage.stamp(run);
+    let answer = stage.store.report(&report, &stamp);
+    let (after, now) = (stage.store.last_event()?, stage.store.run(run)?);
+    let counts = known.as_ref().is_some_and(|run| run.is_live() && run.stop.is_none());
+    let has_said_so = known.as_ref().is_some_and(|run| run.said == Some(outcome));
+    let complaint = match &answer {
+        Ok(Some(_)) if !counts => Some("a stale run was heard"),
+        Ok(Some(_)) if now.is_none_or(|run| run.said != Some(outcome)) => Some("what a run said was lost"),
+        Ok(None) if !has_said_so => Some("a run's word was passed over"),
+        Ok(None) | Err(_) if before != after => Some("a word that did not count changed something"),
+        Err(error) if !Stage::is_outage(error) && counts => Some("a live run was not heard"),
+        _ => None,
+    };
+    if let Some(complaint) = complaint {
+        stage.world().violation(format!("{complaint}: {run} said {outcome:?}, {answer:?}"));
+    }
+    answer.map(drop)
+}
+
+fn ask_for_help(stage: &mut Stage, run: &str) {
+    let Ok(Some(known)) = stage.store.run(run) else { return };
+    let stamp = stage.stamp(run);
+    // A stale run is refused; that is checked where it reports.
+    stage.store.escalate(&known.bead, Some(run), "which way?", &stamp).unwrap_or_default();
+}
+
+/// Sometimes something is in the worktree that is on no branch.
+fn leave_work(stage: &Stage, run: &str) {
+    let Some(launch) = stage.ground.runtime.launch(run) else { return };
+    let mut world = stage.world().lock();
+    let unsaved = world.faults.unsaved;
+    if world.chance(unsaved)
+        && let Some(place) = world.places.get_mut(&launch.dir)
+    {
+        place.unsaved = Some("uncommitted changes".to_owned());
+    }
+}

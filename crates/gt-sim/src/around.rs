@@ -1,0 +1,249 @@
+//! What the engine sees of the world: its clock, its turns, its waits, its worktrees, and the gate of its store.
+//!
+//! Every boundary is here: at each one a strand may stop, be refused or die.
+
+use std::path::Path;
+use std::time::Duration;
+
+use gt_engine::daemon::Cause;
+use gt_engine::lock::Held;
+use gt_engine::surroundings::{Surroundings, Worktrees};
+use gt_engine::{Town, TownError};
+use gt_runtime::worktree::WorktreeError;
+use gt_store::{Gate, Moment, StoreError};
+use jiff::Timestamp;
+
+use crate::strand::{self, Halt, Rope};
+use crate::world::{Aside, Pid, Place, Shared, World};
+
+/// The surroundings of one process.
+#[derive(Clone)]
+pub struct Around {
+    pub world: Shared,
+    pub pid: Pid,
+    pub rope: Rope,
+}
+
+impl Around {
+    /// A place at which everything can happen to a process.
+    pub fn boundary(&self) {
+        let (dies, halts) = {
+            let mut world = self.world.lock();
+            let (death, halt) = (world.faults.death, world.faults.halt);
+            (world.chance(death), world.chance(halt))
+        };
+        if dies {
+            self.world.tell(|| format!("process {} dies", self.pid));
+            strand::die();
+        }
+        if halts {
+            self.rope.halt(Halt::Between);
+        }
+    }
+
+    /// A daemon that wakes up looks at the config before it does anything by it.
+    fn wake(&self) {
+        let mut world = self.world.lock();
+        let step = world.step;
+        if let Some(process) = world.processes.get_mut(&self.pid).filter(|process| process.is_daemon) {
+            process.reads_since = step;
+        }
+    }
+
+    /// Waits until this process is the one daemon of the town; where the lock does not hold, it is one of them.
+    pub fn take_town(&self) -> TownHeld {
+        loop {
+            {
+                let mut world = self.world.lock();
+                if world.town.is_none() || world.faults.two_daemons {
+                    world.town = Some(self.pid);
+                    return TownHeld(self.clone());
+                }
+            }
+            self.rope.halt(Halt::WantsTown);
+        }
+    }
+
+    /// The gate of this process's store.
+    pub fn gate(&self) -> Gate {
+        let around = self.clone();
+        Box::new(move |moment| around.pass(moment))
+    }
+
+    fn pass(&self, moment: Moment) -> Result<(), StoreError> {
+        match moment {
+            Moment::Reading | Moment::Writing => self.boundary(),
+            // Inside a transaction nobody else can move; but this one can die.
+            Moment::Committing => {
+                let mut world = self.world.lock();
+                let death = world.faults.death;
+                if world.chance(death) {
+                    drop(world);
+                    self.world.tell(|| format!("process {} dies before its commit", self.pid));
+                    strand::die();
+                }
+            }
+            Moment::Committed => {}
+        }
+        let verdict = weigh(&mut self.world.lock(), moment);
+        if let Err(error) = &verdict {
+            self.world.tell(|| format!("process {}: {error}", self.pid));
+        }
+        verdict?;
+        if moment == Moment::Committed {
+            self.boundary();
+        }
+        Ok(())
+    }
+}
+
+/// What the store's file does to a transaction, whoever makes it.
+pub fn weigh(world: &mut World, moment: Moment) -> Result<(), StoreError> {
+    match moment {
+        Moment::Reading | Moment::Committed => return Ok(()),
+        Moment::Writing => {
+            let delay = world.faults.delay;
+            if world.chance(delay) {
+                let seconds = world.rng.u64(1..40);
+                world.pass(Duration::from_secs(seconds));
+            }
+        }
+        // The file is written before the commit can be seen, and that is what others hear.
+        Moment::Committing if world.is_foretold => {}
+        Moment::Committing => world.post_all(|| Cause::StoreWritten),
+    }
+    let refusal = world.faults.refusal;
+    if !world.chance(refusal) {
+        return Ok(());
+    }
+    let code = if world.rng.bool() { SQLITE_FULL } else { SQLITE_BUSY };
+    Err(StoreError::of_sqlite_code(code, Path::new("town.db")))
+}
+
+const SQLITE_BUSY: i32 = 5;
+const SQLITE_FULL: i32 = 13;
+
+/// The daemon's lock, held.
+pub struct TownHeld(Around);
+
+impl Drop for TownHeld {
+    fn drop(&mut self) {
+        let mut world = self.0.world.lock();
+        if world.town == Some(self.0.pid) {
+            world.town = None;
+        }
+    }
+}
+
+/// The turn, held.
+struct TurnHeld(Around);
+
+impl Drop for TurnHeld {
+    fn drop(&mut self) {
+        let mut world = self.0.world.lock();
+        if world.turn == Some(self.0.pid) {
+            world.turn = None;
+        }
+    }
+}
+
+impl Surroundings for Around {
+    fn now(&self) -> Timestamp {
+        self.world.now()
+    }
+
+    fn uptime(&self) -> Duration {
+        self.world.lock().uptime()
+    }
+
+    fn new_run(&self) -> String {
+        self.world.lock().new_run()
+    }
+
+    fn own_process(&self) -> String {
+        self.pid.to_string()
+    }
+
+    fn is_alive(&self, process: &str) -> bool {
+        process.parse().is_ok_and(|pid: Pid| self.world.lock().processes.contains_key(&pid))
+    }
+
+    fn has_daemon(&self, _town: &Town) -> bool {
+        self.world.lock().town.is_some()
+    }
+
+    fn take_turn(&self, _town: &Town) -> Result<Held, TownError> {
+        self.world.tell(|| format!("process {} wants the turn", self.pid));
+        self.boundary();
+        let mut waited = false;
+        loop {
+            {
+                let mut world = self.world.lock();
+                if world.turn.is_none() || world.faults.broken_turn {
+                    world.turn = Some(self.pid);
+                    return Ok(Held::by(TurnHeld(self.clone()), waited));
+                }
+            }
+            waited = true;
+            self.rope.halt(Halt::WantsTurn);
+        }
+    }
+
+    fn wait(&self, most: Option<Duration>, look: &mut dyn FnMut(Option<Duration>) -> bool) {
+        let until = most.map(|most| self.uptime() + most);
+        loop {
+            if let Some(process) = self.world.lock().processes.get_mut(&self.pid) {
+                process.has_mail = false;
+            }
+            if look(Some(Duration::ZERO)) || until.is_some_and(|until| self.uptime() >= until) {
+                return self.wake();
+            }
+            self.rope.halt(Halt::Idle { until });
+        }
+    }
+
+    fn aside(&self, work: Box<dyn FnOnce() + Send>) {
+        self.world.lock().asides.push_back(Aside { owner: self.pid, work });
+    }
+
+    fn n_threads(&self) -> usize {
+        1
+    }
+
+    fn worktrees(&self) -> &dyn Worktrees {
+        self
+    }
+}
+
+impl Worktrees for Around {
+    fn prepare(&self, repository: &Path, path: &Path, branch: &str, _base: &str) -> Result<(), WorktreeError> {
+        self.world.tell(|| format!("process {} prepares {branch}", self.pid));
+        let mut world = self.world.lock();
+        let bad_place = world.faults.bad_place;
+        if world.chance(bad_place) {
+            return Err(match world.rng.u32(0..3) {
+                0 => WorktreeError::NoCommits { repository: repository.to_owned() },
+                1 => WorktreeError::Git { doing: "make it".into(), said: "No space left on device".into() },
+                _ => WorktreeError::NoBase { repository: repository.to_owned(), base: "main".into() },
+            });
+        }
+        let place = world.places.entry(path.to_owned()).or_default();
+        if place.unsaved.is_some() && place.branch != branch {
+            return Err(WorktreeError::Dirty { path: path.to_owned() });
+        }
+        *place = Place { branch: branch.to_owned(), unsaved: place.unsaved.take() };
+        Ok(())
+    }
+
+    fn is_there(&self, path: &Path) -> bool {
+        self.world.lock().places.contains_key(path)
+    }
+
+    fn branch(&self, path: &Path) -> Option<String> {
+        self.world.lock().places.get(path).map(|place| place.branch.clone())
+    }
+
+    fn unsaved(&self, path: &Path) -> Option<String> {
+        self.world.lock().places.get(path)?.unsaved.clone()
+    }
+}

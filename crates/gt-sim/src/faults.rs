@@ -1,0 +1,64 @@
+//! What goes wrong, and how often: each seed draws its own mixture, so that every fault is met alone and in company.
+
+use fastrand::Rng;
+
+/// Each number means: once in so many times; zero: never.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    /// A strand stops between two steps.
+    pub halt: u32,
+    /// A process dies at a boundary.
+    pub death: u32,
+    /// A write is refused, before or at its commit.
+    pub refusal: u32,
+    /// A write waits for a long time.
+    pub delay: u32,
+    /// A wake-up is lost, as when a command dies after its commit.
+    pub lost_bell: u32,
+    /// A start goes wrong.
+    pub bad_start: u32,
+    /// A worktree cannot be made.
+    pub bad_place: u32,
+    /// A run leaves work in its worktree that is on no branch.
+    pub unsaved: u32,
+    /// The keeper does not answer.
+    pub deaf_keeper: u32,
+    /// An end is not told.
+    pub lost_news: u32,
+    /// An acknowledgement is lost.
+    pub lost_acknowledgement: u32,
+    /// Two daemons run at once, because a lock does not hold.
+    pub two_daemons: bool,
+    /// Nobody runs a daemon: commands pass for themselves.
+    pub no_daemon: bool,
+    /// Passes do not wait for each other, because a lock does not hold: the claim alone must do.
+    pub broken_turn: bool,
+}
+
+impl Faults {
+    /// Half of the faults, each in its own strength.
+    pub fn draw(rng: &mut Rng) -> Faults {
+        let mut one_in = |often: u32, rarely: u32| if rng.bool() { 0 } else { rng.u32(often..=rarely) };
+        Faults {
+            death: one_in(60, 1200),
+            refusal: one_in(20, 300),
+            delay: one_in(40, 400),
+            lost_bell: one_in(2, 20),
+            bad_start: one_in(3, 30),
+            bad_place: one_in(3, 30),
+            unsaved: one_in(2, 6),
+            deaf_keeper: one_in(10, 100),
+            lost_news: one_in(3, 30),
+            lost_acknowledgement: one_in(2, 10),
+            halt: rng.u32(2..12),
+            two_daemons: rng.u32(0..4) == 0,
+            no_daemon: rng.u32(0..6) == 0,
+            broken_turn: rng.u32(0..5) == 0,
+        }
+    }
+
+    /// Nothing goes wrong any more; only the order of things is still open.
+    pub fn none(halt: u32) -> Faults {
+        Faults { halt, ..Faults::default() }
+    }
+}

@@ -1,0 +1,22 @@
+//! Every target. A new one is a file here, its two lines below, and a folder of stored inputs.
+
+mod config;
+mod fields;
+mod jsonl;
+mod keeper;
+mod session_names;
+mod units;
+mod words;
+
+use super::Target;
+
+/// In the order in which they are searched.
+pub const ALL: &[Target] = &[
+    config::TARGET,
+    fields::TARGET,
+    jsonl::TARGET,
+    keeper::TARGET,
+    session_names::TARGET,
+    units::TARGET,
+    words::TARGET,
+];

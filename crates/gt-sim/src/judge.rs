@@ -1,0 +1,359 @@
+//! The judge: after every step it holds the town against each invariant of the design. // DESIGN, invariants
+//!
+//! It has a connection of its own that nothing disturbs. What it says first is the seed's verdict.
+
+use std::collections::BTreeMap;
+
+use gt_core::plan::Policy;
+use gt_core::run::RunState;
+use gt_core::status::Status;
+use gt_engine::dispatch::FINISH_GRACE;
+use gt_engine::settings::Settings;
+use gt_store::{Outlook, Run, Store};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::coverage::Coverage;
+use crate::model::{Bounds, Model, ModelRun};
+use crate::stage::Stage;
+
+/// How much later than it could something may be noticed.
+const OVERSLEPT: SignedDuration = SignedDuration::from_millis(1_100);
+/// Events read at a time.
+const EVENTS_READ: usize = 512;
+
+pub struct Judge {
+    pub store: Store,
+    /// What had been committed when the judge looked last.
+    seen: Option<i64>,
+    seq: i64,
+    n_jumps: u32,
+    /// The latest that the clock has ever shown: what has come due by then is not undone by setting it back.
+    latest: Timestamp,
+    n_born: usize,
+    /// The policy by which the judge asks for reasons, and after how many changes of the config it was read.
+    policy: Option<(usize, Policy)>,
+    pub model: Model,
+    pub coverage: Coverage,
+}
+
+impl Judge {
+    pub fn new(stage: &Stage) -> Judge {
+        let store = stage.ground.medium.open().expect("the store is there");
+        Judge {
+            store,
+            seen: None,
+            seq: 0,
+            n_jumps: 0,
+            latest: stage.world().now(),
+            n_born: 0,
+            policy: None,
+            model: Model::default(),
+            coverage: Coverage::default(),
+        }
+    }
+
+    /// Every invariant, now.
+    pub fn look(&mut self, stage: &mut Stage) -> Result<(), String> {
+        if let Some(violation) = stage.world().lock().violations.pop() {
+            return Err(violation);
+        }
+        self.latest = self.latest.max(stage.world().now());
+        let version = self.store.outside_commits().map_err(|error| error.to_string())?;
+        if self.seen.replace(version) != Some(version) {
+            self.read_log(stage)?;
+            self.check_store()?;
+            self.check_reasons(stage)?;
+        }
+        self.check_orders(stage)?;
+        self.check_births(stage)
+    }
+
+    /// Only what is over is stopped, and only what is recorded is forgotten.
+    fn check_orders(&self, stage: &Stage) -> Result<(), String> {
+        let (stops, acknowledged) = {
+            let mut world = stage.world().lock();
+            (std::mem::take(&mut world.stops), std::mem::take(&mut world.acknowledged))
+        };
+        if let Some(healthy) = stops.iter().filter_map(|run| self.model.live(run)).find(|run| !run.was_over) {
+            return Err(format!("a healthy agent was stopped: {healthy:?}"));
+        }
+        match acknowledged.iter().find_map(|run| self.model.live(run)) {
+            Some(live) => Err(format!("an end was acknowledged before it was recorded: {live:?}")),
+            None => Ok(()),
+        }
+    }
+
+    /// The log has no gaps, and each event can follow those before it.
+    fn read_log(&mut self, stage: &Stage) -> Result<(), String> {
+        let bounds = bounds(stage);
+        // Between two readings of another clock there is no distance to keep.
+        let n_jumps = stage.world().lock().n_clock_jumps;
+        if std::mem::replace(&mut self.n_jumps, n_jumps) != n_jumps {
+            self.model.forget_distance();
+        }
+        loop {
+            let events = self.store.events(self.seq, EVENTS_READ).map_err(|error| error.to_string())?;
+            for event in &events {
+                if event.seq != self.seq + 1 {
+                    return Err(format!("event {} follows event {}", event.seq, self.seq));
+                }
+                self.seq = event.seq;
+                stage.world().tell(|| {
+                    let (bead, run) = (event.bead.as_deref().unwrap_or(""), event.run.as_deref().unwrap_or(""));
+                    format!("  event {} {bead} {run} {}", event.kind, event.data)
+                });
+                if let Some((phase, label)) = self.model.apply(event, &bounds)? {
+                    self.coverage.meet(phase, &label)?;
+                }
+            }
+            if events.len() < EVENTS_READ {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Maintained is recomputed, nothing is twice, and the store says what the log says.
+    fn check_store(&mut self) -> Result<(), String> {
+        let found = self.store.judge(self.latest).map_err(|error| error.to_string())?;
+        if let Some(wrong) = found.disagreements.first() {
+            return Err(format!("maintained readiness is not recomputed readiness: {wrong:?}"));
+        }
+        if let Some((source, target)) = found.ring_edges.first() {
+            return Err(format!("{source} and {target} wait for each other"));
+        }
+        if let Some(complaint) = found.dispatch.first() {
+            return Err(complaint.clone());
+        }
+        self.model.compare(&self.store.figures().map_err(|error| error.to_string())?)
+    }
+
+    /// Whatever was started was claimed before, and no run is started twice.
+    fn check_births(&mut self, stage: &Stage) -> Result<(), String> {
+        let started = stage.ground.runtime.started();
+        for at in self.n_born..started.len() {
+            let run = &started[at];
+            if started[..at].contains(run) {
+                return Err(format!("{run} was started twice"));
+            }
+            if !self.model.claimed.contains_key(run) {
+                return Err(format!("{run} was started before it was claimed"));
+            }
+        }
+        self.n_born = started.len();
+        let is_unborn = |run: &&ModelRun| run.is_started && !started.contains(&run.id);
+        match self.model.beads.values().filter_map(|bead| bead.run.as_ref()).find(is_unborn) {
+            Some(run) => Err(format!("{} is recorded as started, and never was", run.id)),
+            None => self.check_starters(stage),
+        }
+    }
+
+    /// Whoever starts a run is the one who has claimed it or taken it over.
+    fn check_starters(&mut self, stage: &Stage) -> Result<(), String> {
+        let starts = std::mem::take(&mut stage.world().lock().starts);
+        for (pid, id) in starts {
+            let run = self.store.run(&id).map_err(|error| error.to_string())?;
+            if let Some(run) = run.filter(|run| run.is_live() && run.starter != pid.to_string()) {
+                return Err(format!("process {pid} starts {id}, which is for process {} to start", run.starter));
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that is scheduled starts or has a reason.
+    pub fn check_reasons(&mut self, stage: &Stage) -> Result<Outlook, String> {
+        let policy = self.policy(stage);
+        let outlook = self.store.outlook(&policy, stage.world().now()).map_err(|error| error.to_string())?;
+        for scheduled in &outlook.scheduled {
+            let is_told = scheduled.reasons.iter().all(|reason| !reason.message.trim().is_empty());
+            if scheduled.starts != scheduled.reasons.is_empty() || !is_told {
+                return Err(format!("{} does not start, and nobody can say why", scheduled.bead));
+            }
+        }
+        Ok(outlook)
+    }
+
+    /// Nothing that could start waits while everybody sleeps, and nobody sleeps longer than until something comes due.
+    pub fn check_no_stall(&mut self, stage: &Stage) -> Result<(), String> {
+        let outlook = self.check_reasons(stage)?;
+        let asleep = Judge::asleep_for(stage);
+        let knobs = stage.settings.last().and_then(|setting| setting.knobs.as_ref());
+        // Starts keep their distance; of a limit for each second it is enough to look once a second.
+        let pause = knobs.map_or(0, |knobs| knobs.spawn_delay.max(u32::from(knobs.per_second > 0)));
+        if let Some(stalled) = outlook.scheduled.iter().find(|scheduled| scheduled.starts)
+            && asleep > SignedDuration::from_secs(i64::from(pause))
+        {
+            return Err(format!("{} could start, and everybody sleeps for {asleep}", stalled.bead));
+        }
+        let (policy, now) = (self.policy(stage), stage.world().now());
+        let due = self.store.next_deadline(&policy, now).map_err(|error| error.to_string())?;
+        match due.filter(|due| *due + OVERSLEPT < now + asleep) {
+            None => Ok(()),
+            Some(due) => Err(format!("something comes due at {due}, and everybody sleeps for {asleep} from {now} on")),
+        }
+    }
+
+    /// How long nobody wakes up by itself.
+    fn asleep_for(stage: &Stage) -> SignedDuration {
+        let span = stage.next_wake().map(|wake| wake.saturating_sub(stage.world().lock().uptime()));
+        span.map_or(SignedDuration::MAX, |span| SignedDuration::try_from(span).unwrap_or(SignedDuration::MAX))
+    }
+
+    /// Whether time alone will still change something.
+    pub fn is_anything_to_come(&mut self, stage: &Stage) -> Result<bool, String> {
+        let (policy, now) = (self.policy(stage), stage.world().now());
+        let is_live = !self.store.live_runs().map_err(|error| error.to_string())?.is_empty();
+        let due = self.store.next_deadline(&policy, now).map_err(|error| error.to_string())?;
+        let outlook = self.check_reasons(stage)?;
+        // What nothing of its own holds back is taken by a pass to come; when that is, the settings say.
+        let is_next = |code: &str| ["batch", "guard-starts", "no-capacity", "host-full"].contains(&code);
+        let waits = outlook.scheduled.iter().any(|one| one.reasons.iter().all(|reason| is_next(reason.code)));
+        Ok(is_live || due.is_some() || waits || !stage.ground.runtime.running().is_empty())
+    }
+
+    /// Nobody sleeps over an end, and nothing outlives its work or its time.
+    pub fn check_ends(&mut self, stage: &Stage) -> Result<(), String> {
+        let (now, running) = (stage.world().now(), stage.ground.runtime.running());
+        let stopping = stage.ground.runtime.stopping();
+        let max_run = Settings::load(&stage.ground.town).map_err(|error| error.to_string())?.max_run;
+        let is_past = |at: Option<Timestamp>, span: SignedDuration| at.is_some_and(|at| now >= at + span);
+        for run in self.store.live_runs().map_err(|error| error.to_string())? {
+            let what = match () {
+                () if run.state == RunState::Working && !running.contains(&run.id) => "has ended",
+                () if run.stop.is_some() && running.contains(&run.id) && !stopping.contains(&run.id) => {
+                    "was told to stop, and nobody stopped it"
+                }
+                () if is_past(run.finished_at(now), FINISH_GRACE) => "lives on after its work",
+                () if max_run.is_some_and(|max| is_past(run.started_at, max)) => "runs for too long",
+                () => continue,
+            };
+            return Err(format!("{} of {} {what}, and everybody sleeps", run.id, run.bead));
+        }
+        Ok(())
+    }
+
+    /// Every bead is done or says why not; nobody works on anything; nothing runs that nobody knows of.
+    pub fn check_rest(&mut self, stage: &Stage) -> Result<(), String> {
+        self.check_no_stall(stage)?;
+        let live: Vec<Run> = self.store.live_runs().map_err(|error| error.to_string())?;
+        if let Some(run) = live.first() {
+            return Err(format!("{} of {} is still {:?} at rest", run.id, run.bead, run.state));
+        }
+        if let Some(run) = stage.ground.runtime.running().first() {
+            return Err(format!("{run} still runs at rest, and nobody knows of it"));
+        }
+        let policy = self.policy(stage);
+        for (id, bead) in &self.model.beads {
+            if bead.is_done {
+                continue;
+            }
+            let why = self.store.explain(id, &policy, stage.world().now()).map_err(|error| error.to_string())?;
+            let is_shrug =
+                |reason: &gt_core::explain::Reason| reason.code == "waiting" || reason.message.trim().is_empty();
+            if why.reasons.is_empty() || why.reasons.iter().any(is_shrug) {
+                return Err(format!("{id} is not done, and nobody can say why"));
+            }
+        }
+        let inspection = self.store.inspect(self.latest).map_err(|error| error.to_string())?;
+        inspection.damage.first().map_or(Ok(()), |damage| Err(damage.clone()))
+    }
+
+    /// The policy of the config as it is; where it cannot be read, what holds in any town.
+    fn policy(&mut self, stage: &Stage) -> Policy {
+        let town = &stage.ground.town;
+        if self.policy.as_ref().is_none_or(|(n_settings, _)| *n_settings != stage.settings.len()) {
+            let policy = Settings::load(town).map_or_else(|_| Policy::default(), |read| read.policy(town.root()));
+            self.policy = Some((stage.settings.len(), policy));
+        }
+        self.policy.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default()
+    }
+
+    /// Every bead is closed.
+    pub fn check_all_done(&mut self) -> Result<(), String> {
+        let figures = self.store.figures().map_err(|error| error.to_string())?;
+        match figures.iter().find(|figure| !matches!(figure.status, Status::Closed | Status::Tombstone)) {
+            None => Ok(()),
+            Some(figure) => Err(format!("everything could be done, but {figure:?}")),
+        }
+    }
+
+    /// What each bead was expected to come to, it has come to.
+    pub fn check_forecast(&mut self, stage: &Stage, forecast: &BTreeMap<String, bool>) -> Result<(), String> {
+        for (id, is_done) in forecast {
+            let bead = self.model.beads.get(id).cloned().unwrap_or_default();
+            if bead.is_done != *is_done {
+                let (was, is) = if *is_done { ("done", "not") } else { ("left alone", "done") };
+                let policy = self.policy(stage);
+                let why = self.store.explain(id, &policy, stage.world().now());
+                return Err(format!("{id} was expected to be {was}, and is {is}: {bead:?}, {why:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What becomes of each bead if nothing goes wrong from now on; beads about which that cannot be said are left out.
+    pub fn forecast(&mut self) -> Result<BTreeMap<String, bool>, String> {
+        let filter = gt_store::Filter { all: true, ..gt_store::Filter::default() };
+        let listing = self.store.list(&filter, 0).map_err(|error| error.to_string())?;
+        let mut forecast = BTreeMap::new();
+        let mut wanted: BTreeMap<&str, &gt_core::bead::Bead> = BTreeMap::new();
+        for view in &listing.beads {
+            let Some(bead) = self.model.beads.get(&view.bead.id) else { continue };
+            match bead.wish() {
+                _ if bead.is_done => drop(forecast.insert(view.bead.id.clone(), true)),
+                Some(false) => drop(forecast.insert(view.bead.id.clone(), false)),
+                Some(true) if is_plain(&view.bead, bead.run.is_some()) => {
+                    wanted.insert(&view.bead.id, &view.bead);
+                }
+                _ => {}
+            }
+        }
+        // Whatever waits only for what gets done gets done.
+        loop {
+            let next = wanted.iter().find(|(_, bead)| {
+                bead.edges
+                    .iter()
+                    .filter(|edge| edge.kind.as_str() != "related")
+                    .all(|edge| edge.kind.as_str() == "blocks" && forecast.get(&edge.target) == Some(&true))
+            });
+            let Some(id) = next.map(|(id, _)| (*id).to_owned()) else { break };
+            wanted.remove(id.as_str());
+            forecast.insert(id, true);
+        }
+        Ok(forecast)
+    }
+}
+
+/// Whether nothing but its blockers keeps a bead from being worked on.
+fn is_plain(bead: &gt_core::bead::Bead, has_run: bool) -> bool {
+    let is_free = match bead.status {
+        Status::Open => bead.assignee.is_none(),
+        Status::Hooked | Status::InProgress => {
+            has_run && bead.assignee.as_deref().is_none_or(|assignee| assignee.contains("/polecats/"))
+        }
+        _ => false,
+    };
+    is_free && bead.defer_until.is_none() && !bead.is_pinned()
+}
+
+/// The widest caps that whoever has just moved can have read.
+fn bounds(stage: &Stage) -> Bounds {
+    let since = stage.reads_since.unwrap_or(0);
+    let first = stage.settings.iter().rposition(|setting| setting.since <= since).unwrap_or(0);
+    let recent = &stage.settings[first..];
+    // Whoever could not read the config goes by one that it read before, whenever that was.
+    let is_spoilt = recent.iter().any(|setting| setting.knobs.is_none());
+    let all = if is_spoilt { &stage.settings[..] } else { recent };
+    let mut bounds = Bounds::widest(all.iter().filter_map(|setting| setting.knobs.as_ref()));
+    if stage.world().lock().faults.broken_turn {
+        bounds.spacing = 0; // the distance is kept by waiting for the turn
+    }
+    if is_spoilt {
+        bounds.attempts_min = bounds.attempts_min.min(Policy::default().redispatch_attempts);
+        // Who has never read one claims nothing, but records ends by what holds in any town.
+        let initial = Policy::default();
+        bounds.attempts = bounds.attempts.max(initial.redispatch_attempts);
+        bounds.cooldown = bounds.cooldown.min(initial.redispatch_cooldown.as_secs());
+        bounds.failures = bounds.failures.max(initial.max_failures);
+    }
+    bounds
+}

@@ -1,0 +1,130 @@
+//! The town's config: what people set it to, and what the judge holds the town to.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fastrand::Rng;
+
+/// The two rigs, with their prefixes. In the second one polecats have worktrees.
+pub const RIGS: [(&str, &str); 2] = [("shop", "gt"), ("mill", "ml")];
+pub const AGENTS: [&str; 2] = ["ada", "bob"];
+
+/// No config lets more starts of one context fail.
+pub const FAILURES_MAX: i64 = 3;
+
+/// The settings that dispatch goes by. Zero means: no limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Knobs {
+    pub town: usize,
+    pub rigs: [usize; 2],
+    pub agents: [usize; 2],
+    pub host: usize,
+    pub batch: usize,
+    pub by_priority: bool,
+    pub spawn_delay: u32,
+    pub start_timeout: u32,
+    pub max_failures: u32,
+    pub breaker_reset: u32,
+    pub cooldown: u32,
+    pub attempts: u32,
+    pub max_run: u32,
+    pub per_second: usize,
+    pub heartbeat: u32,
+}
+
+impl Knobs {
+    pub fn draw(rng: &mut Rng) -> Knobs {
+        let mut one_of = |of: &[u32]| of[rng.usize(0..of.len())];
+        Knobs {
+            town: one_of(&[0, 1, 2, 3, 5]) as usize,
+            rigs: [one_of(&[0, 0, 1, 2]) as usize, one_of(&[0, 0, 1, 2]) as usize],
+            agents: [one_of(&[0, 0, 0, 1, 2]) as usize, one_of(&[0, 0, 0, 1]) as usize],
+            host: one_of(&[0, 0, 0, 2]) as usize,
+            batch: one_of(&[0, 0, 1, 2]) as usize,
+            by_priority: one_of(&[0, 1]) == 1,
+            spawn_delay: one_of(&[0, 0, 0, 1, 5]),
+            start_timeout: one_of(&[5, 60, 300]),
+            max_failures: one_of(&[1, 2, 3]),
+            breaker_reset: one_of(&[10, 60, 600]),
+            cooldown: one_of(&[0, 1, 30, 300]),
+            attempts: one_of(&[1, 2, 3]),
+            max_run: one_of(&[0, 0, 60, 600]),
+            per_second: one_of(&[0, 0, 0, 1, 3]) as usize,
+            heartbeat: one_of(&[10, 60, 180]),
+        }
+    }
+
+    /// A config under which everything gets done in the end, each time by another way.
+    pub fn peaceful(rng: &mut Rng) -> Knobs {
+        Knobs { attempts: 100, max_run: 600, max_failures: 3, heartbeat: 1800, ..Knobs::draw(rng) }
+    }
+
+    /// Nothing in the way of anybody.
+    pub fn calm() -> Knobs {
+        Knobs {
+            town: 4,
+            rigs: [0, 0],
+            agents: [0, 0],
+            host: 0,
+            batch: 0,
+            by_priority: false,
+            spawn_delay: 0,
+            start_timeout: 60,
+            max_failures: 3,
+            breaker_reset: 60,
+            cooldown: 1,
+            attempts: 100,
+            max_run: 600,
+            per_second: 0,
+            heartbeat: 60,
+        }
+    }
+
+    fn to_toml(&self) -> String {
+        let mut text = String::from(
+            "default_agent = \"ada\"\nguards.load_per_core = 0\nguards.free_memory = \"0 MB\"\nguards.free_disk = \"0 MB\"\n",
+        );
+        let batch = if self.batch == 0 { "\"auto\"".to_owned() } else { self.batch.to_string() };
+        let order = if self.by_priority { "priority" } else { "fifo" };
+        let lines = [
+            format!("guards.starts_per_second = {}", self.per_second),
+            format!("hosts.{:?}.max = {}", gt_engine::settings::host(), self.host),
+            format!("daemon.heartbeat = \"{}s\"", self.heartbeat),
+            format!("scheduler.max_polecats = {}", self.town),
+            format!("scheduler.batch_size = {batch}"),
+            format!("scheduler.order = \"{order}\""),
+            format!("scheduler.spawn_delay = \"{}s\"", self.spawn_delay),
+            format!("scheduler.start_timeout = \"{}s\"", self.start_timeout),
+            format!("scheduler.max_failures = {}", self.max_failures),
+            format!("scheduler.breaker_reset = \"{}s\"", self.breaker_reset),
+            format!("witness.redispatch_cooldown = \"{}s\"", self.cooldown),
+            format!("witness.redispatch_attempts = {}", self.attempts),
+            format!("witness.max_run = \"{}s\"", self.max_run),
+        ];
+        for line in lines {
+            writeln!(text, "{line}").expect("writing to a string cannot fail");
+        }
+        for ((rig, _), cap) in RIGS.iter().zip(self.rigs) {
+            let isolation = if *rig == "mill" { "worktree" } else { "none" };
+            writeln!(text, "rigs.{rig}.isolation = \"{isolation}\"\nrigs.{rig}.max_polecats = {cap}")
+                .expect("writing to a string cannot fail");
+        }
+        for (agent, cap) in AGENTS.iter().zip(self.agents) {
+            writeln!(text, "agents.{agent}.command = [\"{agent}\"]\nagents.{agent}.max = {cap}")
+                .expect("writing to a string cannot fail");
+        }
+        text
+    }
+
+    /// Replaces the config as a whole, as an editor does.
+    pub fn write(&self, path: &Path) {
+        replace(path, &self.to_toml());
+    }
+}
+
+/// Replaces the config by this text.
+pub fn replace(path: &Path, text: &str) {
+    let beside = path.with_extension("new");
+    std::fs::write(&beside, text).expect("the town's directory can be written");
+    std::fs::rename(&beside, path).expect("the town's directory can be written");
+}

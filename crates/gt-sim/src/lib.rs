@@ -1,0 +1,23 @@
+//! The simulated world that tries to break the town, and the fuzzing of what strangers' bytes reach.
+//!
+//! Everything that decides or remembers is the real thing; what is replaced is what lies around it.
+
+pub mod agents;
+pub mod around;
+pub mod coverage;
+pub mod faults;
+pub mod fleet;
+pub mod fuzz;
+pub mod judge;
+pub mod knobs;
+pub mod medium;
+pub mod model;
+pub mod part;
+pub mod people;
+pub mod processes;
+pub mod scenario;
+pub mod sim;
+pub mod stage;
+pub mod strand;
+pub mod trouble;
+pub mod world;

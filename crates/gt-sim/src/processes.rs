@@ -1,0 +1,168 @@
+//! The town's processes as strands: the daemon and the commands that pass for themselves, all of them the real code.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use gt_engine::daemon::Daemon;
+use gt_engine::dispatch::Dispatcher;
+use gt_engine::once;
+use gt_engine::settings::Settings;
+use gt_engine::{Town, TownError, chain};
+use gt_runtime::simulated::SimulatedRuntime;
+use gt_store::{Sling, Store, StoreError};
+
+use crate::around::Around;
+use crate::fleet::Fleet;
+use crate::medium::Medium;
+use crate::stage::Stage;
+use crate::strand::Strand;
+use crate::world::{Pid, Shared};
+
+/// What a process does.
+#[derive(Debug, Clone)]
+pub enum Errand {
+    Daemon,
+    /// `gt sling`.
+    Sling(Box<Sling>),
+    /// `gt scheduler run --after-exit`, which the keeper calls where no daemon listens.
+    CarryOn,
+    /// `gt scheduler run`.
+    Run,
+    /// `gt polecat stop`, once the order is stored.
+    SeeStopped(String),
+}
+
+/// What every process needs to know of the town.
+#[derive(Clone)]
+pub struct Ground {
+    pub world: Shared,
+    pub town: Town,
+    pub medium: Medium,
+    pub runtime: SimulatedRuntime,
+}
+
+impl Ground {
+    /// A process that stands before its first step.
+    pub fn launch(&self, errand: Errand) -> (Pid, Strand) {
+        let pid = self.world.lock().bear(matches!(errand, Errand::Daemon));
+        self.world.tell(|| format!("process {pid} is {errand:?}"));
+        let ground = self.clone();
+        let strand = Strand::new(move |rope| {
+            let around = Around { world: ground.world.clone(), pid, rope: rope.clone() };
+            let end = ground.work(&around, &errand);
+            around.world.tell(|| format!("process {pid} ends: {:?}", end.as_ref().map_err(chain_of)));
+            match end {
+                Err(error) if !is_expected(&error) => Err(format!("{errand:?} met {}", chain_of(&error))),
+                _ => Ok(()),
+            }
+        });
+        (pid, strand)
+    }
+
+    fn work(&self, around: &Around, errand: &Errand) -> Result<(), TownError> {
+        let store = self.open(around)?;
+        match errand {
+            Errand::Daemon => self.serve(around, store),
+            command => self.command(around, store, command),
+        }
+    }
+
+    /// The store, with a gate; the daemon's own commits wake nobody by name.
+    fn open(&self, around: &Around) -> Result<Store, StoreError> {
+        let mut store = self.medium.open()?;
+        store.set_gate(around.gate());
+        Ok(store)
+    }
+
+    fn dispatcher(&self, around: &Around, actor: &str) -> Dispatcher {
+        let fleet = Fleet { around: around.clone(), runtime: self.runtime.clone() };
+        Dispatcher::new(self.town.clone(), Box::new(fleet), actor, Arc::new(around.clone()))
+    }
+
+    fn serve(&self, around: &Around, store: Store) -> Result<(), TownError> {
+        let _town = around.take_town();
+        let (sender, causes) = mpsc::channel();
+        {
+            let mut world = around.world.lock();
+            if let Some(process) = world.processes.get_mut(&around.pid) {
+                process.mail = Some(sender.clone());
+            }
+        }
+        let log = {
+            let (world, pid) = (around.world.clone(), around.pid);
+            Box::new(move |line: &str| world.tell(|| format!("daemon {pid}: {line}")))
+        };
+        let mut daemon = Daemon::new(self.dispatcher(around, "daemon"), store, sender, log)?;
+        daemon.begin()?;
+        {
+            let mut world = around.world.lock();
+            world.bell = Some(around.pid);
+            if let Some(process) = world.processes.get_mut(&around.pid) {
+                process.is_listening = true;
+            }
+        }
+        daemon.serve(&causes);
+        daemon.end()
+    }
+
+    fn command(&self, around: &Around, mut store: Store, errand: &Errand) -> Result<(), TownError> {
+        ring_after_commit(&around.world, &mut store);
+        let mut dispatcher = self.dispatcher(around, "command");
+        match errand {
+            Errand::Daemon => {}
+            Errand::Sling(sling) => {
+                let settings = Settings::load(&self.town)?;
+                if settings.policy(self.town.root()).is_deferred {
+                    once::schedule(&mut store, sling, &dispatcher.stamp())?;
+                } else {
+                    once::sling(&mut dispatcher, &mut store, sling)?;
+                }
+            }
+            Errand::CarryOn => {
+                if !gt_engine::surroundings::Surroundings::has_daemon(around, &self.town) {
+                    once::carry_on(&mut dispatcher, &mut store)?;
+                }
+            }
+            Errand::Run => {
+                let turn = once::Turn::take(dispatcher.around(), &self.town, once::Limits::default())?;
+                once::settle(&mut dispatcher, &mut store, &turn.settings)?;
+                once::run(&mut dispatcher, &mut store, turn, 0)?;
+            }
+            Errand::SeeStopped(run) => {
+                let settings = Settings::load(&self.town)?;
+                once::see_stopped(&mut dispatcher, &mut store, &settings, run)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn chain_of(error: &TownError) -> String {
+    chain(error)
+}
+
+/// What the world does to a process, and what a command is refused by rule; anything else is a defect.
+fn is_expected(error: &TownError) -> bool {
+    match error {
+        TownError::Store(StoreError::Refused(_) | StoreError::NoBead { .. } | StoreError::NoRig { .. })
+        | TownError::Config(_)
+        | TownError::NoConfig { .. }
+        | TownError::Runtime(_) => true,
+        TownError::Store(error) => Stage::is_outage(error),
+        _ => false,
+    }
+}
+
+/// A command rings after each commit, unless it dies first.
+pub fn ring_after_commit(world: &Shared, store: &mut Store) {
+    let world = world.clone();
+    store.on_commit(move || {
+        let mut world = world.lock();
+        let lost_bell = world.faults.lost_bell;
+        if !world.chance(lost_bell)
+            && let Some(bell) = world.bell
+        {
+            world.post(bell, gt_engine::daemon::Cause::News);
+        }
+    });
+}

@@ -1,0 +1,144 @@
+//! Trouble and time: daemons that come and go, clocks that jump, news that come late, and hours that pass.
+
+use std::time::Duration;
+
+use gt_engine::daemon::Cause;
+use jiff::SignedDuration;
+
+use crate::faults::Faults;
+use crate::fleet::pay_owed_news;
+use crate::part::Part;
+use crate::processes::Errand;
+use crate::stage::Stage;
+use crate::world::Pid;
+
+/// One runs the town, and one waits for its end; or two run it, where the lock does not hold.
+const DAEMONS_MAX: usize = 2;
+
+/// Processes come, go and are killed; clocks are set.
+pub struct Trouble;
+
+impl Part for Trouble {
+    fn weight(&self, stage: &Stage) -> u32 {
+        if stage.n_daemons() == 0 && !stage.world().lock().faults.no_daemon { 12 } else { 4 }
+    }
+
+    fn act(&mut self, stage: &mut Stage) {
+        let deed = stage.world().lock().rng.u32(0..20);
+        match deed {
+            0..9 if stage.n_daemons() < DAEMONS_MAX => start_daemon(stage),
+            0..11 => pay_owed_news(stage.world()),
+            11..14 => kill_one(stage),
+            14 => stop_daemon(stage),
+            15 => all_agents_die(stage),
+            16..19 => set_clock(stage),
+            _ => restart_machine(stage),
+        }
+    }
+
+    fn heal(&mut self, stage: &mut Stage) {
+        let halt = {
+            let mut world = stage.world().lock();
+            world.mend_clock();
+            let halt = world.rng.u32(2..20);
+            // Commands that die before they ring are part of life.
+            world.faults = Faults { lost_bell: 2, ..Faults::none(halt) };
+            halt
+        };
+        stage.world().tell(|| format!("the world is healed (a halt once in {halt})"));
+        pay_owed_news(stage.world());
+        // What commands are still about to do is not part of what is expected.
+        let is_command = |pid: &Pid| stage.world().lock().processes.get(pid).is_some_and(|process| !process.is_daemon);
+        for pid in stage.strands.keys().copied().filter(is_command).collect::<Vec<_>>() {
+            stage.kill(pid);
+        }
+        if stage.n_daemons() == 0 {
+            stage.launch(Errand::Daemon);
+        }
+    }
+}
+
+fn any_strand(stage: &Stage) -> Option<Pid> {
+    let pids: Vec<Pid> = stage.strands.keys().copied().collect();
+    stage.world().lock().pick(&pids)
+}
+
+fn kill_one(stage: &mut Stage) {
+    let death = stage.world().lock().faults.death;
+    if let Some(pid) = any_strand(stage).filter(|_| death > 0) {
+        stage.kill(pid);
+    }
+}
+
+fn stop_daemon(stage: &mut Stage) {
+    if let Some(pid) = any_strand(stage) {
+        stage.world().lock().post(pid, Cause::Stop);
+    }
+}
+
+/// The agents die, and sometimes whoever kept them forgets that they ever were.
+fn all_agents_die(stage: &mut Stage) {
+    let (is_drawn, forgets) = {
+        let mut world = stage.world().lock();
+        (world.faults.deaf_keeper > 0, world.rng.bool())
+    };
+    if is_drawn {
+        stage.world().tell(|| format!("every agent dies{}", if forgets { " and is forgotten" } else { "" }));
+        stage.ground.runtime.end_all_unseen();
+        if forgets {
+            stage.ground.runtime.forget_ends();
+        }
+    }
+}
+
+/// Everything dies at once, and the disk remembers.
+fn restart_machine(stage: &mut Stage) {
+    if stage.world().lock().faults.death == 0 {
+        return;
+    }
+    stage.world().tell(|| "the machine restarts".to_owned());
+    for pid in stage.strands.keys().copied().collect::<Vec<_>>() {
+        stage.kill(pid);
+    }
+    stage.ground.runtime.end_all_unseen();
+    start_daemon(stage);
+}
+
+/// Unless this is a town that never has one.
+fn start_daemon(stage: &mut Stage) {
+    let no_daemon = stage.world().lock().faults.no_daemon;
+    if !no_daemon {
+        stage.launch(Errand::Daemon);
+    }
+}
+
+fn set_clock(stage: &mut Stage) {
+    let mut world = stage.world().lock();
+    let seconds = [-3600, -60, -1, 1, 60, 3600][world.rng.usize(0..6)];
+    world.shift_clock(SignedDuration::from_secs(seconds));
+    drop(world);
+    stage.world().tell(|| format!("the clock is set by {seconds} s"));
+}
+
+/// Time passes.
+pub struct Hours;
+
+impl Part for Hours {
+    fn weight(&self, _stage: &Stage) -> u32 {
+        10
+    }
+
+    fn act(&mut self, stage: &mut Stage) {
+        let next = stage.next_wake();
+        let mut world = stage.world().lock();
+        let span = match (world.rng.u32(0..10), next) {
+            (0..5, Some(next)) => next.saturating_sub(world.uptime()),
+            (0..7, _) => Duration::from_millis(world.rng.u64(1..100)),
+            (7..9, _) => Duration::from_millis(world.rng.u64(100..5_000)),
+            _ => Duration::from_secs(world.rng.u64(5..400)),
+        };
+        world.pass(span);
+    }
+
+    fn heal(&mut self, _stage: &mut Stage) {}
+}

@@ -1,0 +1,215 @@
+//! The world around the town's processes: time, chance, who lives, who has the turn, whom a wake-up reaches.
+//!
+//! Everything here is shared by the strands and touched by one of them at a time. What it decides comes from the seed.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fastrand::Rng;
+use gt_engine::daemon::Cause;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::faults::Faults;
+
+/// When every simulation begins.
+const EPOCH: &str = "2026-06-01T00:00:00Z";
+
+/// A number for a process that is never used again.
+pub type Pid = u32;
+
+/// The world, as each of its inhabitants holds it.
+#[derive(Clone)]
+pub struct Shared(Arc<Mutex<World>>);
+
+/// Work that a process has left to a thread of its own.
+pub struct Aside {
+    pub owner: Pid,
+    pub work: Box<dyn FnOnce() + Send>,
+}
+
+/// A process of the town.
+#[derive(Default)]
+pub struct Process {
+    /// Where causes reach it, if it is a daemon.
+    pub mail: Option<Sender<Cause>>,
+    /// Whether something has come since it last looked.
+    pub has_mail: bool,
+    /// Whether it hears of writes to the store and the config.
+    pub is_listening: bool,
+    pub is_daemon: bool,
+    /// Since when it can have read the config: its birth, or for a daemon when it last woke up.
+    pub reads_since: usize,
+}
+
+/// A worktree as git would keep it.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    pub branch: String,
+    pub unsaved: Option<String>,
+}
+
+pub struct World {
+    pub rng: Rng,
+    pub faults: Faults,
+    /// How many steps the simulation has made.
+    pub step: usize,
+    uptime: Duration,
+    start: Timestamp,
+    /// What people have done to the clock, and how often.
+    clock_error: SignedDuration,
+    pub n_clock_jumps: u32,
+    n_runs: u32,
+    n_pids: Pid,
+    pub processes: BTreeMap<Pid, Process>,
+    pub turn: Option<Pid>,
+    /// Who holds the daemon's lock.
+    pub town: Option<Pid>,
+    /// Whom a wake-up by name reaches: whoever has asked for it last.
+    pub bell: Option<Pid>,
+    pub asides: VecDeque<Aside>,
+    pub places: BTreeMap<PathBuf, Place>,
+    /// Who has missed news of an end and has not been told so.
+    pub owed_news: BTreeSet<Pid>,
+    /// Whether those who listen have heard already of what is being written.
+    pub is_foretold: bool,
+    /// Who has started what since the judge looked.
+    pub starts: Vec<(Pid, String)>,
+    /// Which runs were told to stop since, and which ends were acknowledged.
+    pub stops: Vec<String>,
+    pub acknowledged: Vec<String>,
+    /// What must not be, seen by those who are not the judge.
+    pub violations: Vec<String>,
+    /// What has happened, if somebody wants to know.
+    pub story: Option<Vec<String>>,
+}
+
+impl Shared {
+    pub fn new(seed: u64, tells: bool) -> Shared {
+        let mut rng = Rng::with_seed(seed);
+        let faults = Faults::draw(&mut rng);
+        Shared(Arc::new(Mutex::new(World {
+            rng,
+            faults,
+            step: 0,
+            uptime: Duration::ZERO,
+            start: EPOCH.parse().expect("it is a time"),
+            clock_error: SignedDuration::ZERO,
+            n_clock_jumps: 0,
+            n_runs: 0,
+            n_pids: 0,
+            processes: BTreeMap::new(),
+            turn: None,
+            town: None,
+            bell: None,
+            asides: VecDeque::new(),
+            places: BTreeMap::new(),
+            owed_news: BTreeSet::new(),
+            is_foretold: false,
+            starts: Vec::new(),
+            stops: Vec::new(),
+            acknowledged: Vec::new(),
+            violations: Vec::new(),
+            story: tells.then(Vec::new),
+        })))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.lock().now()
+    }
+
+    /// Adds to the story; the words are only made if somebody listens.
+    pub fn tell(&self, words: impl FnOnce() -> String) {
+        let mut world = self.lock();
+        let (step, now) = (world.step, world.now());
+        if let Some(story) = &mut world.story {
+            story.push(format!("{step:>4} {now} {}", words()));
+        }
+    }
+
+    pub fn violation(&self, what: String) {
+        self.lock().violations.push(what);
+    }
+}
+
+impl World {
+    pub fn now(&self) -> Timestamp {
+        let since = SignedDuration::try_from(self.uptime).unwrap_or(SignedDuration::MAX) + self.clock_error;
+        gt_core::time::truncate(self.start + since)
+    }
+
+    pub fn uptime(&self) -> Duration {
+        self.uptime
+    }
+
+    pub fn pass(&mut self, span: Duration) {
+        self.uptime += span;
+    }
+
+    /// Sets the clock forward or back.
+    pub fn shift_clock(&mut self, by: SignedDuration) {
+        self.clock_error += by;
+        self.n_clock_jumps += 1;
+    }
+
+    /// The clock is right again.
+    pub fn mend_clock(&mut self) {
+        self.clock_error = SignedDuration::ZERO;
+        self.n_clock_jumps += 1;
+    }
+
+    pub fn new_run(&mut self) -> String {
+        self.n_runs += 1;
+        format!("run-{:05}", self.n_runs)
+    }
+
+    pub fn bear(&mut self, is_daemon: bool) -> Pid {
+        self.n_pids += 1;
+        self.processes.insert(self.n_pids, Process { is_daemon, reads_since: self.step, ..Process::default() });
+        self.n_pids
+    }
+
+    /// A process is gone, with all that the kernel takes back from it.
+    pub fn bury(&mut self, pid: Pid) {
+        self.processes.remove(&pid);
+        self.asides.retain(|aside| aside.owner != pid);
+        if self.turn == Some(pid) {
+            self.turn = None;
+        }
+        if self.town == Some(pid) {
+            self.town = None;
+        }
+    }
+
+    pub fn post(&mut self, to: Pid, cause: Cause) {
+        if let Some(process) = self.processes.get_mut(&to)
+            && let Some(mail) = &process.mail
+        {
+            process.has_mail |= mail.send(cause).is_ok();
+        }
+    }
+
+    /// Everybody who watches the town's files hears of it.
+    pub fn post_all(&mut self, cause: impl Fn() -> Cause) {
+        let listening: Vec<Pid> =
+            self.processes.iter().filter(|(_, process)| process.is_listening).map(|(pid, _)| *pid).collect();
+        for pid in listening {
+            self.post(pid, cause());
+        }
+    }
+
+    /// Something happens once in so many times; never with zero.
+    pub fn chance(&mut self, one_in: u32) -> bool {
+        one_in > 0 && self.rng.u32(0..one_in) == 0
+    }
+
+    pub fn pick<T: Clone>(&mut self, from: &[T]) -> Option<T> {
+        (!from.is_empty()).then(|| from[self.rng.usize(0..from.len())].clone())
+    }
+}

@@ -1,0 +1,13 @@
+//! One integration binary: each module drives one promise of the simulation.
+
+#[path = "it/found.rs"]
+mod found;
+
+#[path = "it/seeds.rs"]
+mod seeds;
+
+#[path = "it/races.rs"]
+mod races;
+
+#[path = "it/fuzz.rs"]
+mod fuzz;

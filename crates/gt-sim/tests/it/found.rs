@@ -1,0 +1,239 @@
+//! What seeds have found, told again by hand, so that it stays found when the seeds mean something else.
+
+use std::time::Duration;
+
+use gt_core::run::{Outcome, RunState};
+use gt_sim::knobs::Knobs;
+use gt_sim::people::sling_of;
+use gt_sim::processes::Errand;
+use gt_sim::scenario::Scenario;
+use gt_store::BeadPatch;
+use jiff::SignedDuration;
+
+/// A town whose starts are given up after a minute.
+fn town() -> Scenario {
+    Scenario::new(Knobs { town: 2, start_timeout: 60, cooldown: 0, ..Knobs::calm() })
+}
+
+/// A scheduled bead, and a command that has claimed it and is about to start it.
+fn about_to_start(scenario: &mut Scenario) -> (String, u32) {
+    let bead = scenario.bead("Work");
+    let queue = scenario.launch(Errand::Sling(Box::new(sling_of(vec![bead.clone()]))));
+    scenario.finish(queue);
+    let starter = scenario.launch(Errand::Run);
+    scenario.step_until(starter, |scenario| !scenario.live_runs().is_empty());
+    (bead, starter)
+}
+
+/// Seed 129: one daemon gives a start up as too late while another one makes it, and the agent says that it is done.
+#[test]
+fn a_run_that_has_spoken_is_not_recorded_as_never_started() {
+    let mut scenario = town();
+    scenario.stage.world().lock().faults.broken_turn = true;
+    let (bead, starter) = about_to_start(&mut scenario);
+    scenario.pass(Duration::from_secs(61));
+    // The other one has looked, and found nothing that runs.
+    let judge = scenario.launch(Errand::Run);
+    scenario.step_until(judge, |scenario| scenario.story().contains("surveys"));
+    scenario.step_until(starter, |scenario| !scenario.running().is_empty());
+    let run = scenario.running()[0].clone();
+    assert_eq!(scenario.say(&run, Outcome::Completed), Ok(true));
+    scenario.finish(judge);
+    scenario.finish(starter);
+    scenario.end(&run, 0);
+    let last = scenario.launch(Errand::Run);
+    scenario.finish(last);
+    let runs = scenario.runs_of(&bead);
+    assert_eq!((runs.len(), runs[0].outcome), (1, Some(Outcome::Completed)), "{}", scenario.story());
+}
+
+/// Seed 130: a person takes the worker's name off a bead; its run never starts, and the bead stays on a hook for ever.
+#[test]
+fn a_bead_whose_assignee_was_taken_off_is_free_again_when_its_run_ends() {
+    let mut scenario = town();
+    let (bead, starter) = about_to_start(&mut scenario);
+    let unassign = BeadPatch { assignee: Some(None), ..BeadPatch::default() };
+    let stamp = scenario.stage.stamp("ann");
+    scenario.stage.store.update_bead(&bead, &unassign, &stamp).expect("a person may do this");
+    scenario.finish(starter);
+    let run = scenario.running()[0].clone();
+    scenario.end(&run, 1);
+    let recovery = scenario.launch(Errand::Run);
+    scenario.finish(recovery);
+    let runs = scenario.runs_of(&bead);
+    assert_eq!(runs.len(), 2, "it is tried again:\n{}", scenario.story());
+}
+
+/// Seed 3880: the clock is set back between two looks at it, and what is being started is started once more.
+#[test]
+fn a_clock_that_is_set_back_during_a_look_starts_nothing_twice() {
+    let mut scenario = town();
+    let bead = {
+        let mut bead = gt_core::bead::Bead::new("", "In a worktree");
+        bead.issue_type = Some("task".to_owned());
+        let stamp = scenario.stage.stamp("ann");
+        let new = gt_store::NewBead { prefix: "ml".to_owned(), parent: None, bead };
+        scenario.stage.store.create_bead(&new, &stamp).expect("nothing is wrong with it")
+    };
+    let daemon = scenario.launch(Errand::Daemon);
+    scenario.settle();
+    let stamp = scenario.stage.stamp("ann");
+    scenario.stage.store.sling(&sling_of(vec![bead.clone()]), None, &stamp).expect("nothing is wrong with it");
+    // Claimed, and its worktree is being made.
+    scenario.finish(daemon);
+    assert_eq!(scenario.runs_of(&bead)[0].state, RunState::Starting);
+    scenario.pass(Duration::from_secs(61));
+    let n_surveys = surveys(&scenario);
+    scenario.step_until(daemon, |scenario| surveys(scenario) > n_surveys);
+    scenario.set_clock(SignedDuration::from_secs(-60));
+    scenario.settle();
+    let prepared = scenario.story().lines().filter(|line| line.contains("prepares")).count();
+    assert_eq!(prepared, 1, "{}", scenario.story());
+}
+
+fn surveys(scenario: &Scenario) -> usize {
+    scenario.story().lines().filter(|line| line.contains("surveys")).count()
+}
+
+/// A start is given up as too late, is made after all, and its starter dies before it can take it back.
+#[test]
+fn an_agent_whose_start_was_given_up_does_not_run_on_unknown() {
+    let mut scenario = town();
+    scenario.stage.world().lock().faults.broken_turn = true;
+    let (bead, starter) = about_to_start(&mut scenario);
+    scenario.pass(Duration::from_secs(61));
+    let other = scenario.launch(Errand::Run);
+    scenario.finish(other);
+    let given_up = scenario.runs_of(&bead).pop().expect("it was claimed");
+    assert_eq!(given_up.outcome, Some(Outcome::NotStarted), "{}", scenario.story());
+    scenario.step_until(starter, |scenario| scenario.running().contains(&given_up.id));
+    scenario.kill(starter);
+    let daemon = scenario.launch(Errand::Daemon);
+    scenario.settle();
+    assert!(!scenario.is_over(daemon));
+    assert!(!scenario.running().contains(&given_up.id), "nobody waits for it:\n{}", scenario.story());
+}
+
+/// Two commands that start at once keep the distance that the settings ask for, as one pass does.
+#[test]
+fn a_direct_sling_keeps_its_distance_from_the_one_before() {
+    let mut scenario = Scenario::new(Knobs { town: 0, spawn_delay: 5, ..Knobs::calm() });
+    for title in ["First", "Second"] {
+        let bead = scenario.bead(title);
+        let sling = scenario.launch(Errand::Sling(Box::new(sling_of(vec![bead]))));
+        scenario.finish(sling);
+    }
+    assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
+    scenario.pass(Duration::from_secs(5));
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 2, "{}", scenario.story());
+}
+
+/// Seed 734: a start is given up as too late; the clock is set back, so to its starter it does not seem late at all.
+#[test]
+fn an_agent_whose_start_was_given_up_is_stopped_whatever_the_clock_says_by_then() {
+    let mut scenario = town();
+    scenario.stage.world().lock().faults.broken_turn = true;
+    let daemon = scenario.launch(Errand::Daemon);
+    scenario.settle();
+    let bead = scenario.bead("Work");
+    let queue = scenario.launch(Errand::Sling(Box::new(sling_of(vec![bead.clone()]))));
+    scenario.finish(queue);
+    scenario.step_until(daemon, |scenario| !scenario.live_runs().is_empty());
+    scenario.pass(Duration::from_secs(61));
+    let other = scenario.launch(Errand::Run);
+    scenario.finish(other);
+    let given_up = scenario.runs_of(&bead).pop().expect("it was claimed");
+    assert_eq!(given_up.outcome, Some(Outcome::NotStarted), "{}", scenario.story());
+    scenario.set_clock(SignedDuration::from_secs(-60));
+    scenario.step_until(daemon, |scenario| scenario.running().contains(&given_up.id));
+    scenario.settle();
+    scenario.pass(Duration::from_millis(100));
+    scenario.settle();
+    assert!(!scenario.running().contains(&given_up.id), "nobody waits for it:\n{}", scenario.story());
+}
+
+/// The keeper dies just when a run is to be stopped: the order is given again.
+#[test]
+fn a_stop_that_the_keeper_did_not_hear_is_repeated() {
+    let mut scenario = Scenario::new(Knobs { town: 2, max_run: 600, ..Knobs::calm() });
+    let bead = scenario.bead("Work");
+    let daemon = scenario.launch(Errand::Daemon);
+    let queue = scenario.launch(Errand::Sling(Box::new(sling_of(vec![bead]))));
+    scenario.finish(queue);
+    scenario.settle();
+    let run = scenario.running()[0].clone();
+    scenario.pass(Duration::from_millis(100));
+    scenario.settle();
+    scenario.pass(Duration::from_secs(601));
+    // It is found to run for too long, and the order is stored.
+    scenario.step_until(daemon, |scenario| scenario.story().contains("event run.stopping"));
+    scenario.stage.world().lock().faults.deaf_keeper = 1;
+    scenario.step_until(daemon, |scenario| scenario.story().contains("a pass failed"));
+    scenario.stage.world().lock().faults.deaf_keeper = 0;
+    scenario.finish(daemon);
+    scenario.pass(Duration::from_secs(1));
+    scenario.settle();
+    assert_eq!(scenario.stage.ground.runtime.stopping(), [run], "{}", scenario.story());
+}
+
+/// A deferral ends while the daemon is late to record a start: it wakes once for both.
+#[test]
+fn a_deadline_that_comes_while_a_start_waits_to_be_recorded_is_not_lost() {
+    let mut scenario = Scenario::new(Knobs { town: 4, heartbeat: 3600, ..Knobs::calm() });
+    let (deferred, other) = (scenario.bead("Deferred"), scenario.bead("Other"));
+    let stamp = scenario.stage.stamp("ann");
+    let until = Some(Some(stamp.now + SignedDuration::from_millis(20)));
+    let patch = BeadPatch { defer_until: until, ..BeadPatch::default() };
+    scenario.stage.store.update_bead(&deferred, &patch, &stamp).expect("a person may do this");
+    let both = vec![deferred, other];
+    let queue = scenario.launch(Errand::Sling(Box::new(gt_store::Sling { is_batch: true, ..sling_of(both) })));
+    scenario.finish(queue);
+    scenario.launch(Errand::Daemon);
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
+    // By the time it wakes up both are due.
+    scenario.pass(Duration::from_millis(60));
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 2, "{}", scenario.story());
+}
+
+/// A config is replaced right after a start, and the daemon is told of it only after it has seen it by itself.
+#[test]
+fn a_config_that_is_seen_before_it_is_told_of_still_leads_to_a_pass() {
+    let mut scenario = Scenario::new(Knobs { town: 1, heartbeat: 3600, ..Knobs::calm() });
+    let beads = vec![scenario.bead("First"), scenario.bead("Second")];
+    let queue = scenario.launch(Errand::Sling(Box::new(gt_store::Sling { is_batch: true, ..sling_of(beads) })));
+    scenario.finish(queue);
+    scenario.launch(Errand::Daemon);
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
+    let wider = Knobs { town: 2, heartbeat: 3600, ..Knobs::calm() };
+    scenario.stage.write_config(wider);
+    // Late enough for the start to be recorded by itself; of the config it is told after that.
+    scenario.pass(Duration::from_millis(60));
+    scenario.settle();
+    scenario.stage.tell_config();
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 2, "{}", scenario.story());
+}
+
+/// In a town with a daemon a direct sling does not wait for its turn to start something: that is the daemon's.
+#[test]
+fn a_direct_sling_does_not_wait_for_starts_that_the_daemon_will_make() {
+    let mut scenario = Scenario::new(Knobs { town: 0, spawn_delay: 5, ..Knobs::calm() });
+    let daemon = scenario.launch(Errand::Daemon);
+    scenario.settle();
+    for title in ["First", "Second", "Third"] {
+        let bead = scenario.bead(title);
+        let sling = scenario.launch(Errand::Sling(Box::new(sling_of(vec![bead]))));
+        scenario.finish(sling);
+        assert!(scenario.is_over(sling), "{}", scenario.story());
+    }
+    for n_running in 1..=3 {
+        scenario.settle();
+        assert_eq!(scenario.running().len(), n_running, "{}", scenario.story());
+        scenario.pass(Duration::from_secs(5));
+    }
+    assert!(!scenario.is_over(daemon));
+}
