@@ -3,6 +3,9 @@
 //! Owns: which commands exist and their help. Each command is a file of its own, named after it.
 //! Does not own: anything a user of `gt` runs; that is the crate `gt`.
 
+mod fuzz;
+mod mutants;
+mod sim;
 mod test;
 mod tools;
 
@@ -16,6 +19,14 @@ Usage: cargo xtask <command>
 Commands:
   test [-- ARGS]  Install what the tests need, then build and run every test.
                   ARGS go to the runner: cargo-nextest where present, else cargo test.
+  sim [--seeds N] [--from F] [--steps K] [--disk] [--seed S] [--until-found]
+                  Simulate N towns of K steps each, from seed F on, in memory or on disk. With --seed, only that
+                  one, and the story of what happened in it. With --until-found no more after one that fails.
+  mutants [--only NAME] [--seeds N] [--profile P]
+                  Break a copy of the sources in every way on the list, and show that the simulation finds each
+                  defect within N seeds, built with cargo's profile P.
+  fuzz [--target NAME] [--seeds N] [--seed S]
+                  Search for bytes that break a promise: N inputs for each target, from seed S on.
   help            Print this text.
 ";
 
@@ -28,6 +39,9 @@ fn main() -> ExitCode {
     match command.to_string_lossy().as_ref() {
         "help" | "--help" | "-h" => help(),
         "test" => test::run(rest),
+        "fuzz" => fuzz::run(rest),
+        "sim" => sim::run(rest),
+        "mutants" => mutants::run(rest),
         other => refuse(&format!("there is no command `{other}`")),
     }
 }

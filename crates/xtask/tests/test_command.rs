@@ -188,12 +188,23 @@ fn an_argument_for_the_runner_needs_the_two_dashes() {
 }
 
 #[test]
+fn the_search_is_built_for_speed_and_its_status_is_passed_on() {
+    Machine::with("fuzz", &[])
+        .but("FAKE_STATUS", "2")
+        .xtask(&["fuzz", "--target", "words", "--seed", "7"])
+        .started(&["cargo run --quiet --profile checked --package gt-sim --bin fuzz -- --target words --seed 7"])
+        .status(2);
+}
+
+#[test]
 fn help_names_every_command() {
     let machine = Machine::with("help", &[]);
-    for args in [&[][..], &["--help"], &["test", "--help"]] {
+    for args in [&[][..], &["--help"], &["test", "--help"], &["mutants", "--help"], &["fuzz", "--help"]] {
         let ended = machine.xtask(args);
         ended.started(&[]).status(0);
         let help = String::from_utf8_lossy(&ended.output.stdout).into_owned();
         assert!(help.contains("  test [-- ARGS]"), "{args:?} printed:\n{help}");
+        assert!(help.contains("  mutants [--only NAME] [--seeds N] [--profile P]"), "{args:?} printed:\n{help}");
+        assert!(help.contains("  fuzz [--target NAME] [--seeds N] [--seed S]"), "{args:?} printed:\n{help}");
     }
 }

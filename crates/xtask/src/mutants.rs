@@ -1,0 +1,183 @@
+//! `cargo xtask mutants`: shows that the simulation finds what is wrong, by breaking the town on purpose.
+//!
+//! Owns: building the broken copy, running it once for each defect, and the table of what was found. Does not own: the
+//! list of defects (`mutants/defects.rs`), how they get into a copy of the sources (`mutants/copy.rs`), nor the
+//! simulation (`gt-sim`). All defects are in one build; an environment variable switches one of them on.
+
+mod copy;
+mod defects;
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use crate::{help, refuse};
+use defects::{DEFECTS, Defect};
+
+/// How many seeds a defect has to be found in, unless told otherwise.
+const N_SEEDS: u64 = 2_000;
+/// How many seeds at the most show that the switch alone breaks nothing.
+const N_CLEAN_SEEDS: u64 = 100;
+/// How much of a verdict is shown.
+const VERDICT_LETTERS: usize = 140;
+
+/// Builds the copy with its defects and looks for each of them; fails unless every one is found.
+pub(crate) fn run(args: &[OsString]) -> ExitCode {
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        return help();
+    }
+    let wishes = match Wishes::read(args) {
+        Ok(wishes) => wishes,
+        Err(obstacle) => return refuse(&obstacle),
+    };
+    match wishes.fulfil() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(cause) => {
+            eprintln!("error: {cause}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Wishes {
+    defects: Vec<&'static Defect>,
+    n_seeds: u64,
+    profile: String,
+}
+
+impl Wishes {
+    fn read(args: &[OsString]) -> Result<Wishes, String> {
+        let mut wishes = Wishes { defects: Vec::new(), n_seeds: N_SEEDS, profile: "checked".to_owned() };
+        let mut words = args.iter().map(|arg| arg.to_string_lossy().into_owned());
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("`{word}` needs a value"));
+            match word.as_str() {
+                "--only" => wishes.defects.push(by_name(&value()?)?),
+                "--seeds" => wishes.n_seeds = number(&value()?)?,
+                "--profile" => wishes.profile = value()?,
+                other => return Err(format!("`mutants` has no `{other}`")),
+            }
+        }
+        if wishes.defects.is_empty() {
+            wishes.defects = DEFECTS.iter().collect();
+        }
+        Ok(wishes)
+    }
+
+    /// Says whether all were found.
+    fn fulfil(&self) -> Result<bool, String> {
+        let begin = Instant::now();
+        let simulation = Simulation { program: build(&self.profile)? };
+        println!("built in {:.0} s", begin.elapsed().as_secs_f64());
+        let n_clean = self.n_seeds.min(N_CLEAN_SEEDS);
+        if let Some(found) = simulation.first_failure(None, n_clean)? {
+            return Err(format!("without any defect seed {} fails: {}", found.seed, found.verdict));
+        }
+        println!("without a defect {n_clean} seeds are clean");
+        let mut n_found = 0;
+        for defect in &self.defects {
+            let found = simulation.first_failure(Some(defect), self.n_seeds)?;
+            println!("{}", row(defect, found.as_ref(), self.n_seeds));
+            n_found += usize::from(found.is_some());
+        }
+        println!("{n_found} of {} defects found, in {:.0} s", self.defects.len(), begin.elapsed().as_secs_f64());
+        Ok(n_found == self.defects.len())
+    }
+}
+
+fn by_name(name: &str) -> Result<&'static Defect, String> {
+    DEFECTS.iter().find(|defect| defect.name == name).ok_or_else(|| format!("there is no defect `{name}`"))
+}
+
+fn number(word: &str) -> Result<u64, String> {
+    word.parse().map_err(|_| format!("`{word}` is not a number"))
+}
+
+fn row(defect: &Defect, found: Option<&Found>, n_seeds: u64) -> String {
+    let width = DEFECTS.iter().map(|defect| defect.name.len()).max().unwrap_or_default();
+    let came_to = match found {
+        Some(Found { seed, step, verdict }) => format!("seed {seed:>4}, step {step:>4}: {}", shortened(verdict)),
+        None => format!("NOT FOUND in {n_seeds} seeds: {}", defect.what),
+    };
+    format!("{:<width$}  {came_to}", defect.name)
+}
+
+fn shortened(verdict: &str) -> String {
+    match verdict.char_indices().nth(VERDICT_LETTERS) {
+        Some((end, _)) => format!("{}…", &verdict[..end]),
+        None => verdict.to_owned(),
+    }
+}
+
+/// The simulation with its defects.
+struct Simulation {
+    program: PathBuf,
+}
+
+/// The lowest seed that fails, and why.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    seed: u64,
+    step: u64,
+    verdict: String,
+}
+
+impl Simulation {
+    fn first_failure(&self, defect: Option<&Defect>, n_seeds: u64) -> Result<Option<Found>, String> {
+        let mut program = Command::new(&self.program);
+        program.args(["--until-found", "--seeds", &n_seeds.to_string()]).env_remove(copy::SWITCH);
+        program.envs(defect.map(|defect| (copy::SWITCH, defect.name)));
+        let ended = program.output().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
+        let said = String::from_utf8_lossy(&ended.stdout);
+        match (ended.status.code(), said.lines().find_map(Found::read)) {
+            (Some(0), None) => Ok(None),
+            (Some(1), Some(found)) => Ok(Some(found)),
+            _ => Err(format!("the simulation ended oddly ({}): {said}", ended.status)),
+        }
+    }
+}
+
+impl Found {
+    /// Reads a line that the simulation prints for a seed that fails.
+    fn read(line: &str) -> Option<Found> {
+        let (seed, rest) = line.strip_prefix("seed ")?.split_once(", step ")?;
+        let (step, rest) = rest.split_once(": ")?;
+        let (verdict, _) = rest.rsplit_once(" — repeat with ")?;
+        Some(Found { seed: seed.parse().ok()?, step: step.parse().ok()?, verdict: verdict.to_owned() })
+    }
+}
+
+/// Makes the copy and builds its simulation, next to the project's own artefacts so that those of third parties are
+/// there already.
+fn build(profile: &str) -> Result<PathBuf, String> {
+    let root = root();
+    let folder = root.join("target/mutants");
+    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    // One at a time: nobody builds what another is writing.
+    let lock = File::create(folder.join("lock")).and_then(|file| file.lock().map(|()| file));
+    let _held = lock.map_err(|error| format!("cannot lock {}: {error}", folder.display()))?;
+    copy::write(root, &folder.join("copy"), DEFECTS)?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--package", "gt-sim", "--bin", copy::PROGRAM, "--profile", profile]);
+    cargo.current_dir(folder.join("copy")).env("CARGO_TARGET_DIR", &target);
+    match cargo.status() {
+        Ok(ended) if ended.success() => {}
+        Ok(ended) => return Err(format!("the copy with the defects does not build ({ended})")),
+        Err(error) => return Err(format!("cannot start cargo: {error}")),
+    }
+    let profile_folder = if profile == "dev" { "debug" } else { profile };
+    Ok(target.join(profile_folder).join(copy::PROGRAM))
+}
+
+fn root() -> &'static Path {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    crates.and_then(Path::parent).expect("this crate lies in `crates/xtask`")
+}
+
+#[cfg(test)]
+mod tests;
