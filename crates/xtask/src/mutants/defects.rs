@@ -420,7 +420,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             to: r#"let (mut policy, mut limit) = (policy.clone(), limit);
             if crate::defect("count-outside-claim") {
                 let n_live = store.live_runs()?.len();
-                limit = policy.caps.town.take().map(|cap| cap.saturating_sub(n_live)).or(limit);
+                let n_free = policy.caps.town.take().map(|cap| cap.saturating_sub(n_live));
+                limit = [limit, n_free].into_iter().flatten().min();
             }
             let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limit);"#,
         }],
@@ -451,28 +452,5 @@ pub(super) const DEFECTS: &[Defect] = &[
             from: r"let is_rate_felt = scene.starts_left == Some(0)",
             to: r#"let is_rate_felt = scene.starts_left == Some(0) && !crate::defect("rate-deadline-forgotten")"#,
         }],
-    },
-    Defect {
-        name: "config-taken-without-a-pass",
-        what: "A daemon that sees a changed config by itself does not pass by it.",
-        edits: &[
-            Edit {
-                file: DAEMON,
-                from: r"Ok(config) => {
-                (self.config_problem, self.has_config) = (None, true);",
-                to: r#"Ok(config) => {
-                let is_silent = crate::defect("config-taken-without-a-pass");
-                (self.config_problem, self.has_config) = (None, true);"#,
-            },
-            Edit {
-                file: DAEMON,
-                from: r"                    (self.log)(&chain(&error));
-                }
-                true",
-                to: r"                    (self.log)(&chain(&error));
-                }
-                !is_silent",
-            },
-        ],
     },
 ];
