@@ -16,8 +16,9 @@ use crate::coverage::Coverage;
 use crate::model::{Bounds, Model, ModelRun};
 use crate::stage::Stage;
 
-/// How much later than it could something may be noticed.
-const OVERSLEPT: SignedDuration = SignedDuration::from_millis(1_100);
+/// How much later than it could something may be noticed: a time that the clock shows again after it was set back is not
+/// expected twice.
+const OVERSLEPT: SignedDuration = SignedDuration::from_secs(5);
 /// Events read at a time.
 const EVENTS_READ: usize = 512;
 
@@ -179,7 +180,10 @@ impl Judge {
         let knobs = stage.settings.last().and_then(|setting| setting.knobs.as_ref());
         // Starts keep their distance; of a limit for each second it is enough to look once a second.
         let pause = knobs.map_or(0, |knobs| knobs.spawn_delay.max(u32::from(knobs.per_second > 0)));
+        // With a batch, what one pass leaves waits for the next, whenever that is.
+        let is_drip = knobs.is_some_and(|knobs| knobs.batch > 0);
         if let Some(stalled) = outlook.scheduled.iter().find(|scheduled| scheduled.starts)
+            && !is_drip
             && asleep > SignedDuration::from_secs(i64::from(pause))
         {
             return Err(format!("{} could start, and everybody sleeps for {asleep}", stalled.bead));
@@ -344,6 +348,9 @@ fn bounds(stage: &Stage) -> Bounds {
     let is_spoilt = recent.iter().any(|setting| setting.knobs.is_none());
     let all = if is_spoilt { &stage.settings[..] } else { recent };
     let mut bounds = Bounds::widest(all.iter().filter_map(|setting| setting.knobs.as_ref()));
+    // A start that was made ready earlier may be recorded by what held then.
+    let failures = stage.settings.iter().filter_map(|setting| setting.knobs.as_ref()).map(|knobs| knobs.max_failures);
+    bounds.failures = failures.max().map_or(i64::MAX, i64::from);
     if stage.world().lock().faults.broken_turn {
         bounds.spacing = 0; // the distance is kept by waiting for the turn
     }
