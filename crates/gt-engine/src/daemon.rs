@@ -60,6 +60,8 @@ pub type Log = Box<dyn Fn(&str) + Send>;
 pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
     let _lock = take_over(town, &log)?;
     let (sender, causes) = mpsc::channel();
+    // From the first event on it can be told to stop, and says that it did.
+    catch_signals(town, &sender)?;
     // A plain store: the daemon does not wake itself.
     let store = Store::open(&town.store_path())?;
     let mut daemon = Daemon::new(once::dispatcher(town, actor), store, sender.clone(), log)?;
@@ -82,7 +84,19 @@ fn take_over(town: &Town, log: &Log) -> Result<Held, TownError> {
     Lock::Daemon.take(town)
 }
 
-/// Every way to be woken, each from a thread that does nothing but wait.
+fn catch_signals(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
+    let caught = Signals::new([SIGTERM, SIGINT]);
+    let mut signals = caught.map_err(|source| TownError::io("catch signals for", &town.state_dir(), source))?;
+    let stop = sender.clone();
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            stop.send(Cause::Stop).unwrap_or_default();
+        }
+    });
+    Ok(())
+}
+
+/// Every other way to be woken, each from a thread that does nothing but wait.
 fn listen(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
     let state_dir = town.state_dir();
     let socket = Bell::new(town).listen().map_err(|source| TownError::io("listen in", &state_dir, source))?;
@@ -90,14 +104,6 @@ fn listen(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
     thread::spawn(move || {
         let mut byte = [0];
         while socket.recv(&mut byte).is_ok() && wake.send(Cause::News).is_ok() {}
-    });
-    let mut signals =
-        Signals::new([SIGTERM, SIGINT]).map_err(|source| TownError::io("catch signals for", &state_dir, source))?;
-    let stop = sender.clone();
-    thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            stop.send(Cause::Stop).unwrap_or_default();
-        }
     });
     let files = FileWatch::new(town)?;
     let written = sender.clone();
