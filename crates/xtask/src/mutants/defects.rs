@@ -309,18 +309,6 @@ pub(super) const DEFECTS: &[Defect] = &[
         }],
     },
     Defect {
-        name: "begun-run-starts-again",
-        what: "A run that has begun and is gone is started a second time.",
-        edits: &[Edit {
-            file: DISPATCH,
-            from: r"run.state == RunState::Starting
-            && (run.finished_at(self.now()).is_some() || self.town.log_path(&run.id).exists())",
-            to: r#"run.state == RunState::Starting
-            && !crate::defect("begun-run-starts-again")
-            && (run.finished_at(self.now()).is_some() || self.town.log_path(&run.id).exists())"#,
-        }],
-    },
-    Defect {
         name: "in-flight-starts-again",
         what: "What a process is just starting is started by it once more.",
         edits: &[Edit {
