@@ -428,9 +428,10 @@ impl Daemon {
         let mut deadlines = vec![
             self.store.next_deadline(&policy, since)?,
             self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
+            // What came due before that had to wait for it.
+            self.next_start,
         ];
         if self.store.has_ready_contexts(now)? {
-            deadlines.push(self.next_start);
             deadlines.push((!policy.guards.is_empty()).then(|| now + GUARD_RETRY));
         }
         Ok(deadlines.into_iter().flatten().filter(|at| *at > since).min())

@@ -211,7 +211,9 @@ impl Judge {
         // What nothing of its own holds back is taken by a pass to come; when that is, the settings say.
         let is_next = |code: &str| ["batch", "guard-starts", "no-capacity", "host-full"].contains(&code);
         let waits = outlook.scheduled.iter().any(|one| one.reasons.iter().all(|reason| is_next(reason.code)));
-        Ok(is_live || due.is_some() || waits || !stage.ground.runtime.running().is_empty())
+        // A circuit that is broken lets one try through, as soon as a pass may start something.
+        let is_broken = self.model.beads.values().any(|bead| bead.is_broken && !bead.is_done);
+        Ok(is_live || due.is_some() || waits || is_broken || !stage.ground.runtime.running().is_empty())
     }
 
     /// Nobody sleeps over an end, and nothing outlives its work or its time.

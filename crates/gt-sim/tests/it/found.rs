@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use gt_core::run::{Outcome, RunState};
+use gt_runtime::StartError;
+use gt_runtime::simulated::StartOutcome;
 use gt_sim::knobs::Knobs;
 use gt_sim::people::sling_of;
 use gt_sim::processes::Errand;
@@ -236,4 +238,26 @@ fn a_direct_sling_does_not_wait_for_starts_that_the_daemon_will_make() {
         scenario.pass(Duration::from_secs(5));
     }
     assert!(!scenario.is_over(daemon));
+}
+
+/// Seed 7787: a broken circuit comes due while starts keep their distance; its try comes when the distance is kept.
+#[test]
+fn a_try_that_comes_due_too_soon_after_a_start_is_not_lost() {
+    let knobs = Knobs { spawn_delay: 5, max_failures: 1, breaker_reset: 60, heartbeat: 3600, ..Knobs::calm() };
+    let mut scenario = Scenario::new(knobs);
+    let (broken, other) = (scenario.bead("Broken"), scenario.bead("Other"));
+    let cause = "not today".to_owned();
+    scenario.stage.ground.runtime.expect_start([StartOutcome::Fails(StartError::Failed { cause })]);
+    scenario.launch(Errand::Daemon);
+    for (bead, span) in [(broken, 57), (other, 3)] {
+        let queue = scenario.launch(Errand::Sling(Box::new(sling_of(vec![bead]))));
+        scenario.finish(queue);
+        scenario.settle();
+        scenario.pass(Duration::from_secs(span));
+    }
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
+    scenario.pass(Duration::from_secs(2));
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 2, "{}", scenario.story());
 }

@@ -87,8 +87,10 @@ impl Store {
                    UNION ALL SELECT min(until) FROM trouble WHERE until > ?1)",
             )?;
             let stored: Option<i64> = query.query_row([micros(now)], |row| row.get(0))?;
-            let finishing = scene.finishing.iter().map(|run| run.until).filter(|until| *until > now).min();
-            let is_rate_felt = scene.starts_left == Some(0) && has_ready(tx, now)?;
+            // Neither of these keeps back what is not there.
+            let has_ready = has_ready(tx, now)?;
+            let finishing = scene.finishing.iter().map(|run| run.until).filter(|until| has_ready && *until > now).min();
+            let is_rate_felt = scene.starts_left == Some(0) && has_ready;
             let rate = is_rate_felt.then(|| now + SignedDuration::from_secs(1));
             let is_spent = scene.guards.iter().any(|guard| guard.code == scene::BUDGET);
             let tomorrow = is_spent.then(|| scene::midnight(now) + SignedDuration::from_hours(24));
