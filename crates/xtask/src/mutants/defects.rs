@@ -428,8 +428,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "The daemon does not wake up when the distance between two starts is over.",
         edits: &[Edit {
             file: DAEMON,
-            from: r"deadlines.push(self.next_start);",
-            to: r#"deadlines.push(self.next_start.filter(|_| !crate::defect("spacing-deadline-forgotten")));"#,
+            from: r"            self.next_start,
+        ];",
+            to: r#"            self.next_start.filter(|_| !crate::defect("spacing-deadline-forgotten")),
+        ];"#,
         }],
     },
     Defect {
