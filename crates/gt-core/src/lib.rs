@@ -10,6 +10,7 @@ pub mod edge;
 pub mod event;
 pub mod explain;
 pub mod fields;
+pub mod formula;
 pub mod id;
 pub mod jsonl;
 pub mod names;

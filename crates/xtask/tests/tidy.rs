@@ -43,7 +43,8 @@ const IMPURE: &[(&str, &str)] = &[
     ("rand", "take the seed or the choice as an argument, so that a run can be repeated"),
 ];
 
-const CORE_DEPENDENCIES: &[&str] = &["jiff", "rustc-hash", "serde", "serde_json", "sha2", "strsim", "thiserror"];
+const CORE_DEPENDENCIES: &[&str] =
+    &["jiff", "regex", "rustc-hash", "serde", "serde_json", "sha2", "strsim", "thiserror", "toml_edit"];
 
 /// Words in a file's name that say nothing about what is in it.
 const EMPTY_WORDS: &[&str] = &["util", "helper", "common", "misc"];
