@@ -47,6 +47,8 @@ pub enum Refusal {
     Hooked { id: String, holder: String },
     #[error("rig `{name}` is {state}, and takes no work")]
     RigAside { name: String, state: &'static str },
+    #[error("{id} cannot be worked on by the formula `{name}`: {why}")]
+    Formula { id: String, name: String, why: String },
     #[error("run {run} {why}: nothing that it says counts any more")]
     StaleRun { run: String, why: String },
     #[error("{id} is not scheduled")]
@@ -95,6 +97,9 @@ impl Refusal {
             Refusal::RigAside { name, state } => {
                 let verb = if *state == "docked" { "undock" } else { "unpark" };
                 format!("bring it back with `gt rig {verb} {name}`")
+            }
+            Refusal::Formula { name, .. } => {
+                format!("see it with `gt formula cook {name}`, or go without: `--hook-raw-bead`")
             }
             Refusal::StaleRun { .. } => "stop here; another run has the work, or it is done".to_owned(),
             Refusal::NotScheduled { id } => format!("schedule it with `gt sling {id}`"),

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use gt_core::formula::Cooked;
 use gt_core::names;
 use gt_runtime::Launch;
 use gt_store::Assignment;
@@ -71,9 +72,15 @@ pub struct Workplace<'a> {
 }
 
 /// What to start for an assignment.
-pub fn launch(agent: &Agent, assignment: &Assignment, place: &Workplace<'_>, town: &Town) -> Launch {
+pub fn launch(
+    agent: &Agent,
+    assignment: &Assignment,
+    place: &Workplace<'_>,
+    town: &Town,
+    cooked: Option<&Cooked>,
+) -> Launch {
     let mut argv = agent.argv.clone();
-    let text = || crate::prompt::text(assignment, place.branch);
+    let text = || crate::prompt::text(assignment, cooked, place.branch);
     let stdin = match agent.prompt {
         Prompt::Arg => {
             argv.push(text());

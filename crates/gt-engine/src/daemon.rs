@@ -21,6 +21,7 @@ use signal_hook::iterator::Signals;
 use crate::config::Config;
 use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::{TownError, chain};
+use crate::formulas::Library;
 use crate::lock::{Held, Lock};
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
@@ -362,12 +363,13 @@ impl Daemon {
 
     /// Makes worktrees on threads of their own: a slow repository holds up nobody else.
     fn prepare_aside(&self, slow: Vec<Assignment>) {
+        let formulas = Arc::new(Library::of(&self.town));
         for share in once::shares(slow, self.around.n_threads()) {
             let (town, settings, sender) = (self.town.clone(), Arc::clone(&self.settings), self.sender.clone());
-            let around = Arc::clone(&self.around);
+            let (around, formulas) = (Arc::clone(&self.around), Arc::clone(&formulas));
             self.around.aside(Box::new(move || {
                 for one in share {
-                    let prepared = dispatch::prepare(&*around, &town, &settings, one);
+                    let prepared = dispatch::prepare(&*around, &town, &settings, &formulas, one);
                     sender.send(Cause::Prepared(vec![prepared])).unwrap_or_default();
                 }
             }));

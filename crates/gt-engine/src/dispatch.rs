@@ -428,6 +428,7 @@ impl Dispatcher {
             branch: branch.flatten(),
             worktree,
             log,
+            formula: None,
         })
     }
 

@@ -10,6 +10,7 @@ pub mod daemon;
 pub mod dispatch;
 pub mod doctor;
 mod error;
+pub mod formulas;
 pub mod git;
 pub mod intake;
 pub mod lock;

@@ -14,6 +14,7 @@ use jiff::SignedDuration;
 use crate::crash::{self, CrashPoint};
 use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::TownError;
+use crate::formulas::Library;
 use crate::lock::Held;
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Machine, Surroundings};
@@ -142,7 +143,8 @@ pub fn start(
 fn prepare_all(dispatcher: &Dispatcher, settings: &Settings, claimed: Vec<Assignment>) -> Vec<Prepared> {
     let (town, around) = (dispatcher.town(), &**dispatcher.around());
     let n_slow = claimed.iter().filter(|a| settings.isolation(&a.rig.name) == Isolation::Worktree).count();
-    let one = |one| dispatch::prepare(around, town, settings, one);
+    let formulas = &Library::of(town);
+    let one = |one| dispatch::prepare(around, town, settings, formulas, one);
     if n_slow < 2 || around.n_threads() < 2 {
         return claimed.into_iter().map(one).collect();
     }

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use gt_core::context::split_vars;
+use gt_core::formula::{Cooked, CookedStep};
 use gt_store::Assignment;
 
 use crate::agents::base_branch;
 
 /// Everything that an agent has to know to do its work and to end it.
-pub fn text(assignment: &Assignment, branch: Option<&str>) -> String {
+pub fn text(assignment: &Assignment, cooked: Option<&Cooked>, branch: Option<&str>) -> String {
     let Assignment { bead, title, rig, polecat, .. } = assignment;
     let mut text =
         format!("You are {}, a worker in the rig {}. Your work is {bead}: {title}\n", polecat.name, rig.name);
@@ -22,8 +23,45 @@ pub fn text(assignment: &Assignment, branch: Option<&str>) -> String {
     section("Instructions", assignment.fields.args.as_deref());
     let vars = assignment.fields.vars.as_deref().map(|vars| split_vars(vars).collect::<Vec<_>>().join("\n"));
     section("Variables", vars.as_deref());
+    section("Steps", cooked.map(steps).as_deref());
     section("Before you", earlier(assignment).as_deref());
     section("How to work", Some(&rules(assignment, branch)));
+    text
+}
+
+/// The steps in their order, each with what it needs and when it is done.
+fn steps(cooked: &Cooked) -> String {
+    let mut text = format!("Work by the formula {}, in this order:\n", cooked.formula);
+    let mut numbers: Vec<usize> = Vec::new();
+    for step in &cooked.steps {
+        numbers.truncate(step.depth + 1);
+        numbers.resize(step.depth + 1, 0);
+        if let Some(last) = numbers.last_mut() {
+            *last += 1;
+        }
+        let number: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        write!(text, "\n### {} {} [{}]\n", number.join("."), step.title.trim(), step.id)
+            .expect("writing to a string cannot fail");
+        text.push_str(&details(step));
+    }
+    text
+}
+
+/// What is to be known of one step, below its title.
+fn details(step: &CookedStep) -> String {
+    let mut text = String::new();
+    let mut line = |head: &str, body: &str| {
+        if !body.trim().is_empty() {
+            writeln!(text, "{head}{}", body.trim()).expect("writing to a string cannot fail");
+        }
+    };
+    line("", &step.description);
+    line("Done when: ", &step.acceptance.join(" "));
+    line("Note: ", &step.notes);
+    line("Needs: ", &step.needs.join(", "));
+    if step.interactive {
+        line("", "Do this together with a person: `gt escalate \"what you need\"`.");
+    }
     text
 }
 

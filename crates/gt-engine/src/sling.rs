@@ -2,19 +2,21 @@
 //!
 //! Turns words into a `Sling` for the store; the guards are the store's.
 
+use std::collections::BTreeMap;
+
 use gt_core::bead::Bead;
 use gt_core::context::SlingFields;
+use gt_core::formula::{self, Values};
 use gt_core::refusal::Refusal;
-use gt_core::rig::{self, Home, RigState};
-use gt_store::{ConvoyWish, Load, NewBead, Sling, Stamp, Store, StoreError};
+use gt_core::rig::{self, Home, Rig, RigState};
+use gt_store::{ConvoyWish, Homed, Load, NewBead, Prescription, Sling, Stamp, Store, StoreError};
 use thiserror::Error;
 
 use crate::config::join;
 use crate::error::TownError;
+use crate::formulas::{self, Library};
 use crate::settings::Settings;
-
-/// The one formula that is always there.
-pub const BUILT_IN_FORMULA: &str = "mol-polecat-work";
+use crate::town::Town;
 
 /// What somebody typed.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +46,11 @@ pub enum BadRequest {
     #[error("`--new` needs the rig that the work belongs to")]
     NewWithoutRig,
     #[error("there is no formula `{name}`")]
-    NoFormula { name: String },
+    NoFormula { name: String, near: Vec<String> },
+    #[error("the formula `{name}` cannot be used: {why}")]
+    BadFormula { name: String, why: String },
+    #[error("`{name}` is a formula, and needs a bead to be worked on by it")]
+    OnlyAFormula { name: String },
     #[error("`--on` takes a formula and at most a rig")]
     OnNeedsFormula,
     #[error("{id} is {article} {kind}, and its parts go to their own rigs")]
@@ -66,6 +72,7 @@ impl From<StoreError> for BadRequest {
 /// Works out what is meant. New work is made here, so that it has an id to be slung by.
 pub fn understand(
     request: &Request,
+    town: &Town,
     store: &mut Store,
     settings: &Settings,
     stamp: &Stamp,
@@ -81,32 +88,39 @@ pub fn understand(
         }
         words = vec![bead.clone()];
     }
-    check_formula(&mut fields, rig.as_deref(), settings)?;
+    let formulas = Formulas { library: Library::of(town), settings };
+    formulas.check_named(&fields)?;
     if let Some(title) = &request.new {
         let rig = match (&rig, words.as_slice()) {
             (Some(rig), _) => rig.clone(),
             (None, [word]) => store.rig(word)?.name, // there is none, and this says so
             _ => return Err(BadRequest::NewWithoutRig),
         };
+        formulas.check_for(&store.rig(&rig)?, title, &fields)?;
         words = vec![create(store, title, &rig, stamp)?];
     }
     match (words.as_slice(), &rig) {
         ([], Some(rig)) => return Err(BadRequest::OnlyARig { rig: rig.clone() }),
         ([], None) => return Err(BadRequest::Nothing),
         ([id], _) => {
-            if let Some(load) = find(store, id, &rigs)? {
-                return whole_load(request, load, rig.as_deref(), fields);
+            if let Some(load) = find(store, id, &rigs, &formulas)? {
+                let mut sling = whole_load(request, load, rig.as_deref(), fields)?;
+                formulas.prescribe(&mut sling, store, &known_rigs)?;
+                return Ok(sling);
             }
         }
         // A last word that cannot be a bead is a rig that was mistyped, and nothing of the batch is right.
         ([.., last], None) if matches!(rig::home(last, None, &known_rigs), Home::Nowhere) => {
-            find(store, last, &rigs)?;
+            find(store, last, &rigs, &formulas)?;
         }
         _ => {}
     }
     let convoy = if request.no_convoy { ConvoyWish::No } else { ConvoyWish::Auto { title: None } };
     let is_batch = words.len() > 1;
-    Ok(Sling { beads: words, rig, fields, force: request.force, convoy, is_batch })
+    let prescriptions = BTreeMap::new();
+    let mut sling = Sling { beads: words, rig, fields, force: request.force, convoy, is_batch, prescriptions };
+    formulas.prescribe(&mut sling, store, &known_rigs)?;
+    Ok(sling)
 }
 
 /// The last word is a rig if one is called so.
@@ -118,8 +132,11 @@ fn split_rig(words: &[String], rigs: &[String]) -> (Vec<String>, Option<String>)
 }
 
 /// Looks at the one bead that is named; a word that is nothing is told with both kinds of near matches.
-fn find(store: &mut Store, id: &str, rigs: &[String]) -> Result<Option<Load>, BadRequest> {
+fn find(store: &mut Store, id: &str, rigs: &[String], formulas: &Formulas<'_>) -> Result<Option<Load>, BadRequest> {
     match store.load_of(id) {
+        Err(StoreError::NoBead { id, .. }) if formulas.library.recipe(&id).is_some() => {
+            Err(BadRequest::OnlyAFormula { name: id })
+        }
         Err(StoreError::NoBead { id, near }) => {
             let rigs = gt_core::near::closest(&id, rigs.iter().map(String::as_str));
             Err(BadRequest::Unknown { word: id, near: near.into_iter().chain(rigs).collect() })
@@ -146,22 +163,72 @@ fn whole_load(request: &Request, load: Load, rig: Option<&str>, fields: SlingFie
         gt_store::LoadKind::Epic => ConvoyWish::Auto { title: Some(load.title) },
         gt_store::LoadKind::Convoy => ConvoyWish::No,
     };
-    Ok(Sling { beads: load.members, rig: None, fields, force: request.force, convoy, is_batch: true })
+    let prescriptions = BTreeMap::new();
+    Ok(Sling { beads: load.members, rig: None, fields, force: request.force, convoy, is_batch: true, prescriptions })
 }
 
-/// The formula: the one named, the rig's default, or the built-in one; none for a raw bead.
-fn check_formula(fields: &mut SlingFields, rig: Option<&str>, settings: &Settings) -> Result<(), BadRequest> {
-    if fields.hook_raw_bead {
-        fields.formula = None;
-        return Ok(());
+/// Which formula a bead gets, and whether it cooks for it.
+struct Formulas<'s> {
+    library: Library,
+    settings: &'s Settings,
+}
+
+impl Formulas<'_> {
+    /// A formula that is named explicitly is there and makes sense, before anything else is looked at.
+    fn check_named(&self, fields: &SlingFields) -> Result<(), BadRequest> {
+        let Some(name) = fields.formula.as_deref().filter(|_| !fields.hook_raw_bead) else { return Ok(()) };
+        let shown = gt_core::text::one_line(name);
+        if let Err(why) = formula::check_name(name) {
+            return Err(BadRequest::BadFormula { name: shown, why });
+        }
+        let Some(recipe) = self.library.recipe(name) else {
+            return Err(BadRequest::NoFormula { near: self.library.near(name), name: shown });
+        };
+        match recipe.cook(None) {
+            Err(findings) => Err(BadRequest::BadFormula { name: shown, why: formulas::sentence(&findings) }),
+            Ok(cooked) if cooked.objections().is_empty() => Ok(()),
+            Ok(cooked) => Err(BadRequest::BadFormula { name: shown, why: cooked.objections().join("; ") }),
+        }
     }
-    let default = || rig.and_then(|rig| settings.config.text(&join(&["rigs", rig, "default_formula"])));
-    let name = fields.formula.take().or_else(default).unwrap_or_else(|| BUILT_IN_FORMULA.to_owned());
-    if name != BUILT_IN_FORMULA {
-        return Err(BadRequest::NoFormula { name: gt_core::text::one_line(&name) });
+
+    /// Work that does not exist yet is not made for a formula that would not cook for it.
+    fn check_for(&self, rig: &Rig, title: &str, fields: &SlingFields) -> Result<(), BadRequest> {
+        let bead = Homed { id: format!("{}-new", rig.prefix), title: title.to_owned(), rig: Some(rig.name.clone()) };
+        let Prescription { formula, objection } = self.prescription(&bead, rig, fields);
+        match objection {
+            Some(why) => Err(BadRequest::BadFormula { name: formula.unwrap_or_default(), why }),
+            None => Ok(()),
+        }
     }
-    fields.formula = Some(name);
-    Ok(())
+
+    /// Decides for every bead of a sling. What has no rig, or is not there, is refused for that elsewhere.
+    fn prescribe(&self, sling: &mut Sling, store: &mut Store, rigs: &[Rig]) -> Result<(), BadRequest> {
+        for bead in store.homes(&sling.beads)? {
+            let name = sling.rig.as_ref().or(bead.rig.as_ref());
+            if let Some(rig) = rigs.iter().find(|rig| Some(&rig.name) == name) {
+                let prescription = self.prescription(&bead, rig, &sling.fields);
+                sling.prescriptions.insert(bead.id, prescription);
+            }
+        }
+        Ok(())
+    }
+
+    /// None for a raw bead, else the formula that is named, the rig's default, or the built-in one.
+    fn prescription(&self, bead: &Homed, rig: &Rig, fields: &SlingFields) -> Prescription {
+        if fields.hook_raw_bead {
+            return Prescription::default();
+        }
+        let default = || self.settings.config.text(&join(&["rigs", &rig.name, "default_formula"]));
+        let name = fields.formula.clone().or_else(default).unwrap_or_else(|| formulas::DEFAULT.to_owned());
+        let base_branch = fields.base_branch.as_deref().unwrap_or(&rig.branch);
+        let given = Values::given(fields.vars.as_deref().unwrap_or_default());
+        let values = given.about(&bead.id, &bead.title, &rig.name, base_branch);
+        let objection = match self.library.recipe(&name) {
+            Some(recipe) => formulas::cook(&recipe, &values).err(),
+            None => Some(format!("there is no formula `{}`", gt_core::text::one_line(&name))),
+        };
+        Prescription { formula: Some(name), objection }
+    }
 }
 
 fn create(store: &mut Store, title: &str, rig: &str, stamp: &Stamp) -> Result<String, BadRequest> {

@@ -388,6 +388,7 @@ pub fn sling_of(beads: Vec<String>) -> Sling {
         force: false,
         convoy: ConvoyWish::Auto { title: None },
         is_batch: false,
+        prescriptions: std::collections::BTreeMap::new(),
     }
 }
 

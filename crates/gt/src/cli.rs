@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    activity, bead, completions, config, daemon, demo, doctor, done, escalate, explain, hook, init, keeper, man,
-    polecat, prime, rig, scheduler, sling, status,
+    activity, bead, completions, config, daemon, demo, doctor, done, escalate, explain, formula, hook, init, keeper,
+    man, polecat, prime, rig, scheduler, sling, status,
 };
 
 /// Where help lists the options that every command has.
@@ -81,6 +81,7 @@ pub(crate) enum Command {
     Close(bead::close::CloseArgs),
     Ready(bead::ready::ReadyArgs),
     Sling(Box<sling::SlingArgs>),
+    Formula(formula::FormulaArgs),
     Status(status::StatusArgs),
     Explain(explain::ExplainArgs),
     Scheduler(scheduler::SchedulerArgs),

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod done;
 pub(crate) mod escalate;
 pub(crate) mod explain;
+pub(crate) mod formula;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod keeper;
@@ -37,6 +38,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Show(args) => bead::show::run(context, &args)?,
         Command::Close(args) => bead::close::run(context, &args)?,
         Command::Ready(args) => bead::ready::run(context, args)?,
+        Command::Formula(args) => formula::run(context, args)?,
         Command::Explain(args) => explain::run(context, &args)?,
         Command::Activity(args) => activity::run(context, &args)?,
         Command::Sling(args) => return sling::run(context, *args),

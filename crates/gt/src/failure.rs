@@ -68,6 +68,12 @@ impl Failure {
         self
     }
 
+    /// Names the causes one by one.
+    pub(crate) fn because(mut self, causes: impl IntoIterator<Item = String>) -> Failure {
+        self.causes.extend(causes);
+        self
+    }
+
     fn caused_by(mut self, error: &dyn Error) -> Failure {
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -176,9 +182,13 @@ impl From<BadRequest> for Failure {
                 (Kind::NotFound, did_you_mean(near, "`gt ready` and `gt rig list` show what there is"))
             }
             BadRequest::NewWithoutRig => (Kind::Usage, "as in `gt sling --new \"Fix the login\" RIG`".to_owned()),
-            BadRequest::NoFormula { .. } => {
-                (Kind::NotFound, format!("the built-in one is `{}`", gt_engine::sling::BUILT_IN_FORMULA))
+            BadRequest::NoFormula { near, .. } => {
+                (Kind::NotFound, did_you_mean(near, "`gt formula list` shows what there is"))
             }
+            BadRequest::BadFormula { name, .. } => {
+                (Kind::Refused, format!("see everything about it with `gt formula cook {name}`"))
+            }
+            BadRequest::OnlyAFormula { name } => (Kind::Usage, format!("as in `gt sling {name} --on BEAD`")),
             BadRequest::OnNeedsFormula => {
                 (Kind::Usage, "as in `gt sling mol-polecat-work --on gt-a1b2 [RIG]`".to_owned())
             }

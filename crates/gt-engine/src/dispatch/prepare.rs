@@ -9,6 +9,7 @@ use gt_store::{Assignment, Fault, NotStarted, Started};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::agents::{self, Workplace};
+use crate::formulas::Library;
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::Surroundings;
 use crate::town::Town;
@@ -28,6 +29,7 @@ pub struct Ready {
     pub launch: Launch,
     pub(super) worktree: Option<PathBuf>,
     branch: Option<String>,
+    formula: Option<String>,
 }
 
 pub(super) fn started(assignment: &Assignment, ready: &Ready, handle: &Handle) -> Started {
@@ -38,6 +40,7 @@ pub(super) fn started(assignment: &Assignment, ready: &Ready, handle: &Handle) -
         branch: ready.branch.clone(),
         worktree: ready.worktree.as_ref().map(|path| path.display().to_string()),
         log: ready.launch.log.display().to_string(),
+        formula: ready.formula.clone(),
     }
 }
 
@@ -52,8 +55,14 @@ pub(super) fn refused(assignment: &Assignment, ready: &Ready, error: &StartError
 }
 
 /// Makes worktree, log and command line of a run.
-pub fn prepare(around: &dyn Surroundings, town: &Town, settings: &Settings, assignment: Assignment) -> Prepared {
-    let ready = make_ready(around, town, settings, &assignment);
+pub fn prepare(
+    around: &dyn Surroundings,
+    town: &Town,
+    settings: &Settings,
+    formulas: &Library,
+    assignment: Assignment,
+) -> Prepared {
+    let ready = make_ready(around, town, settings, formulas, &assignment);
     (assignment, ready)
 }
 
@@ -61,12 +70,14 @@ fn make_ready(
     around: &dyn Surroundings,
     town: &Town,
     settings: &Settings,
+    formulas: &Library,
     assignment: &Assignment,
 ) -> Result<Ready, NotStarted> {
     let now = around.now();
     let fail = |error: String, fault: Fault| NotStarted { run: assignment.run.clone(), error, fault, worktree: None };
     let agent = agents::find(&settings.config, &assignment.agent)
         .map_err(|error| fail(error, Fault::Agent { until: now + AGENT_TROUBLE }))?;
+    let cooked = formulas.cook(assignment).map_err(|why| fail(formula_words(assignment, &why), Fault::Bead))?;
     let log = town.log_path(&assignment.run);
     std::fs::create_dir_all(town.logs_dir()).map_err(|error| {
         let cause = format!("cannot make {}: {error}", town.logs_dir().display());
@@ -86,5 +97,12 @@ fn make_ready(
     };
     let dir = worktree.clone().unwrap_or_else(|| PathBuf::from(&assignment.rig.path));
     let place = Workplace { dir: &dir, branch: branch.as_deref(), log: &log };
-    Ok(Ready { launch: agents::launch(&agent, assignment, &place, town), worktree, branch })
+    let formula = cooked.as_ref().map(|cooked| format!("{}@{}", cooked.formula, cooked.hash));
+    Ok(Ready { launch: agents::launch(&agent, assignment, &place, town, cooked.as_ref()), worktree, branch, formula })
+}
+
+/// A formula that cooked when the bead was slung and does not any more.
+fn formula_words(assignment: &Assignment, why: &str) -> String {
+    let name = gt_core::text::one_line(assignment.fields.formula.as_deref().unwrap_or_default());
+    format!("the formula `{name}` does not cook: {why}")
 }

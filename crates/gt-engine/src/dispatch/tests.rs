@@ -88,6 +88,7 @@ fn sling(store: &mut Store) -> String {
         force: false,
         convoy: ConvoyWish::No,
         is_batch: false,
+        prescriptions: std::collections::BTreeMap::new(),
     };
     store.sling(&sling, None, &stamp).expect("nothing is wrong with it");
     bead

@@ -65,6 +65,8 @@ pub struct Started {
     pub branch: Option<String>,
     pub worktree: Option<String>,
     pub log: String,
+    /// The formula in use, with its hash.
+    pub formula: Option<String>,
 }
 
 /// A start that did not, and whose fault that was. // SPEC D5
@@ -320,7 +322,7 @@ fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<Opt
     close_claimed(tx, &run, stamp)?;
     begin_work(tx, run.key, stamp)?;
     let data = json!({ "rig": run.rig, "polecat": run.polecat, "agent": run.agent, "pid": start.pid,
-                       "branch": start.branch });
+                       "branch": start.branch, "formula": start.formula });
     events::append_of_run(tx, stamp, EventType::RunStarted, &run.bead, &run.id, &data)?;
     Ok(Some(run).filter(|run| run.stop.is_some()))
 }

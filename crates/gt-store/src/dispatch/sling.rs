@@ -1,5 +1,7 @@
 //! Sling: guards, contexts and their convoy in one transaction, in direct mode the claim too. // SPEC P1–P3, D1, C1
 
+use std::collections::BTreeMap;
+
 use gt_core::context::{self, SlingFields};
 use gt_core::event::EventType;
 use gt_core::refusal::Refusal;
@@ -8,7 +10,7 @@ use gt_core::run::{Outcome, StopOrder};
 use gt_core::status::{self, Status};
 use gt_core::{bead::Bead, time};
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
 
 use crate::dispatch::claim::{self, Assignment, Claimant};
@@ -34,6 +36,16 @@ pub struct Sling {
     pub convoy: ConvoyWish,
     /// Whether one refusal is an answer among others instead of the end.
     pub is_batch: bool,
+    /// By bead, what its formula comes to; for one without, the fields say all.
+    pub prescriptions: BTreeMap<String, Prescription>,
+}
+
+/// The formula by which one bead is to be worked on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prescription {
+    pub formula: Option<String>,
+    /// Why it cannot be used for this bead.
+    pub objection: Option<String>,
 }
 
 /// How a sling is to be tracked.
@@ -64,6 +76,14 @@ pub enum SlingOutcome {
     AlreadyScheduled,
     Skipped,
     Refused,
+}
+
+/// A bead and where it belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Homed {
+    pub id: String,
+    pub title: String,
+    pub rig: Option<String>,
 }
 
 /// What lies below an epic or in a convoy.
@@ -97,6 +117,26 @@ impl Store {
                 None => Vec::new(),
             };
             Ok((answers, claimed))
+        })
+    }
+
+    /// The titles of beads and the names of their rigs; beads that are not there, and those of no rig, are left out.
+    pub fn homes(&mut self, beads: &[String]) -> std::result::Result<Vec<Homed>, StoreError> {
+        self.read(|tx| {
+            let rigs = rigs::all(tx)?;
+            let mut query = tx.prepare_cached("SELECT title, rig FROM bead WHERE id = ?1")?;
+            let mut homes = Vec::new();
+            for id in beads {
+                let found =
+                    query.query_row([id], |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?))).optional()?;
+                let Some((title, bound)) = found else { continue };
+                let rig = match rig::home(id, bound.as_deref(), &rigs) {
+                    Home::Rig(rig) => Some(rig.name.clone()),
+                    Home::Town | Home::Nowhere => None,
+                };
+                homes.push(Homed { id: id.clone(), title, rig });
+            }
+            Ok(homes)
         })
     }
 
@@ -229,6 +269,10 @@ fn guard<'a>(
     if rig.state != RigState::Active {
         return Err(Refusal::RigAside { name: rig.name.clone(), state: rig.state.as_str() }.into());
     }
+    if let Some(why) = sling.prescriptions.get(&id).and_then(|one| one.objection.clone()) {
+        let name = sling.prescriptions.get(&id).and_then(|one| one.formula.clone()).unwrap_or_default();
+        return Err(Refusal::Formula { id, name, why }.into());
+    }
     let live = live.map(|run| runs::by_id(tx, &run)).transpose()?.flatten();
     take_away(tx, live.as_ref(), key, bead, stamp)?;
     let convoy = convoys::tracking(tx, &bead.id)?;
@@ -313,7 +357,12 @@ impl Judged<'_> {
             Judged::Accepted { key, bead, rig, convoy } => (key, bead, rig, convoy),
         };
         let convoy = convoy.or_else(|| new_convoy.map(str::to_owned));
+        let formula = match sling.prescriptions.get(&bead.id) {
+            Some(prescription) => prescription.formula.clone(),
+            None => sling.fields.formula.clone(),
+        };
         let fields = SlingFields {
+            formula,
             version: context::VERSION,
             work_bead_id: bead.id.clone(),
             target_rig: rig.name.clone(),

@@ -60,6 +60,7 @@ pub(crate) fn asked(beads: &[&str]) -> Sling {
         force: false,
         convoy: ConvoyWish::Auto { title: None },
         is_batch: beads.len() > 1,
+        prescriptions: std::collections::BTreeMap::new(),
     }
 }
 
@@ -83,6 +84,7 @@ pub(crate) fn started(run: &str) -> Started {
         branch: Some(format!("polecat/{run}")),
         worktree: Some(format!("/trees/{run}")),
         log: format!("/logs/{run}"),
+        formula: None,
     }
 }
 

@@ -24,6 +24,7 @@ use gt_core::{near, text};
 use gt_store::Changed;
 use serde_json::json;
 
+use super::formula;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{self, DIM, GREEN, paint};
@@ -59,6 +60,7 @@ enum BeadCommand {
     Dep(dep::DepArgs),
     Label(label::LabelArgs),
     Comment(comment::CommentArgs),
+    Cook(formula::CookArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
 }
@@ -77,6 +79,7 @@ pub(crate) fn run(context: &Context, args: BeadArgs) -> Result<(), Failure> {
         BeadCommand::Dep(args) => dep::run(context, args),
         BeadCommand::Label(args) => label::run(context, args),
         BeadCommand::Comment(args) => comment::run(context, args),
+        BeadCommand::Cook(args) => formula::cook(context, &args),
         BeadCommand::Import(args) => import::run(context, &args),
         BeadCommand::Export(args) => export::run(context, &args),
     }

@@ -27,6 +27,7 @@ use crate::render::{BOLD, DIM, GREEN, YELLOW, paint};
   gt sling gt-epic                      everything below an epic
   gt sling hq-cv-a1b2c                  everything in a convoy
   gt sling --new \"Fix the login\" shop   new work, at once
+  gt sling release --on gt-a1b2         by the formula `release`
   gt sling gt-a1b2 --args \"mind the tests\" --agent codex")]
 pub(crate) struct SlingArgs {
     /// Beads, an epic, a convoy or a formula, and perhaps a rig
@@ -92,7 +93,7 @@ enum Merge {
     Local,
 }
 
-fn variable(text: &str) -> Result<String, String> {
+pub(crate) fn variable(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some((key, _)) if !key.trim().is_empty() && !text.contains('\n') => Ok(text.to_owned()),
         _ => Err("it must be KEY=VALUE on one line".to_owned()),
@@ -109,7 +110,7 @@ pub(crate) fn run(context: &Context, args: SlingArgs) -> Result<ExitCode, Failur
     let town = context.town()?;
     let settings = Settings::load(&town)?;
     let mut store = context.open(&town)?;
-    let meant = sling::understand(&request, &mut store, &settings, &context.stamp())?;
+    let meant = sling::understand(&request, &town, &mut store, &settings, &context.stamp())?;
     let (slung, report) = if settings.policy(town.root()).is_deferred || is_queued {
         (once::schedule(&mut store, &meant, &context.stamp())?, PassReport::default())
     } else {
