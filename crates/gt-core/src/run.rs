@@ -33,6 +33,8 @@ impl RunState {
 pub enum Outcome {
     /// Its bead is closed.
     Completed,
+    /// It did its step of the work; others are left.
+    StepDone,
     /// It said that it cannot do the work.
     Failed,
     /// It put the work off.
@@ -48,8 +50,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 7] = [
+    pub const ALL: [Outcome; 8] = [
         Outcome::Completed,
+        Outcome::StepDone,
         Outcome::Failed,
         Outcome::Deferred,
         Outcome::Died,
@@ -61,6 +64,7 @@ impl Outcome {
     pub fn as_str(self) -> &'static str {
         match self {
             Outcome::Completed => "completed",
+            Outcome::StepDone => "step-done",
             Outcome::Failed => "failed",
             Outcome::Deferred => "deferred",
             Outcome::Died => "died",

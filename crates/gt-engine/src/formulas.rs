@@ -175,7 +175,13 @@ impl Library {
         let Some(recipe) = self.recipe(name) else {
             return Err(format!("there is no formula `{}` any more", one_line(name)));
         };
-        cook(&recipe, &values).map(Some)
+        let cooked = cook(&recipe, &values)?;
+        match &assignment.step {
+            Some(step) if !cooked.steps.iter().any(|known| known.id == step.id) => {
+                Err(format!("it has no step `{}` any more; sling the bead again", one_line(&step.id)))
+            }
+            _ => Ok(Some(cooked)),
+        }
     }
 }
 

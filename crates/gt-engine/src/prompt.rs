@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use gt_core::context::split_vars;
 use gt_core::formula::{Cooked, CookedStep};
-use gt_store::Assignment;
+use gt_store::{Assignment, CurrentStep, DoneStep};
 
 use crate::agents::base_branch;
 
@@ -23,7 +23,10 @@ pub fn text(assignment: &Assignment, cooked: Option<&Cooked>, branch: Option<&st
     section("Instructions", assignment.fields.args.as_deref());
     let vars = assignment.fields.vars.as_deref().map(|vars| split_vars(vars).collect::<Vec<_>>().join("\n"));
     section("Variables", vars.as_deref());
-    section("Steps", cooked.map(steps).as_deref());
+    match (&assignment.step, cooked) {
+        (Some(step), Some(cooked)) => section("Your step", Some(&one_step(step, cooked))),
+        (_, cooked) => section("Steps", cooked.map(steps).as_deref()),
+    }
     section("Before you", earlier(assignment).as_deref());
     section("How to work", Some(&rules(assignment, branch)));
     text
@@ -43,6 +46,25 @@ fn steps(cooked: &Cooked) -> String {
         write!(text, "\n### {} {} [{}]\n", number.join("."), step.title.trim(), step.id)
             .expect("writing to a string cannot fail");
         text.push_str(&details(step));
+    }
+    text
+}
+
+/// One step out of several, with what those before it have left to know.
+fn one_step(step: &CurrentStep, cooked: &Cooked) -> String {
+    let CurrentStep { id, title, place, total, done } = step;
+    let mut text = format!(
+        "This work is done by the formula {}, each step by a fresh worker. Yours is step {place} of {total}, and only that:\n\n\
+         ### {title} [{id}]\n",
+        cooked.formula
+    );
+    text.extend(cooked.steps.iter().find(|known| known.id == *id).map(details));
+    if !done.is_empty() {
+        text.push_str("\nDone before you:\n");
+    }
+    for (number, DoneStep { title, note, .. }) in (1..).zip(done) {
+        let note = note.as_deref().map(|note| format!(": {}", note.trim())).unwrap_or_default();
+        writeln!(text, "{number}. {title}{note}").expect("writing to a string cannot fail");
     }
     text
 }
@@ -80,15 +102,21 @@ fn rules(assignment: &Assignment, branch: Option<&str>) -> String {
     let place = match branch {
         Some(branch) => format!(
             "- You are in a git worktree of your own, on the branch {branch}, which starts from {}. Commit your work there.",
-            base_branch(assignment)
+            assignment.step.as_ref().and_then(CurrentStep::from_branch).unwrap_or(base_branch(assignment))
         ),
         None => "- You share this directory with others. Commit only what is yours.".to_owned(),
     };
     let bead = &assignment.bead;
+    let end = match &assignment.step {
+        Some(step) if !step.is_last() => {
+            "When your step is done and committed: `gt done --note \"what the next worker has to know\"`."
+        }
+        _ => "When the work is done and committed: `gt done`.",
+    };
     format!(
         "{place}
 - `gt prime` shows this text again, `gt show {bead}` the bead.
-- When the work is done and committed: `gt done`.
+- {end}
 - When it cannot be done: `gt done --status failed --note \"why\"`. To put it off: `gt done --status deferred --note \"why\"`.
 - When you need a person: `gt escalate \"what you need\"`.
 - Then stop. Your process ends with your work."

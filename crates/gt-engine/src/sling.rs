@@ -9,7 +9,7 @@ use gt_core::context::SlingFields;
 use gt_core::formula::{self, Values};
 use gt_core::refusal::Refusal;
 use gt_core::rig::{self, Home, Rig, RigState};
-use gt_store::{ConvoyWish, Homed, Load, NewBead, Prescription, Sling, Stamp, Store, StoreError};
+use gt_store::{ConvoyWish, Homed, Load, NewBead, PlannedStep, Prescription, Sling, Stamp, Store, StoreError};
 use thiserror::Error;
 
 use crate::config::join;
@@ -17,6 +17,9 @@ use crate::error::TownError;
 use crate::formulas::{self, Library};
 use crate::settings::Settings;
 use crate::town::Town;
+
+/// The mode in which each step gets a fresh run: `gt sling --ralph`.
+pub const STEP_BY_STEP: &str = "ralph";
 
 /// What somebody typed.
 #[derive(Debug, Clone, Default)]
@@ -194,7 +197,7 @@ impl Formulas<'_> {
     /// Work that does not exist yet is not made for a formula that would not cook for it.
     fn check_for(&self, rig: &Rig, title: &str, fields: &SlingFields) -> Result<(), BadRequest> {
         let bead = Homed { id: format!("{}-new", rig.prefix), title: title.to_owned(), rig: Some(rig.name.clone()) };
-        let Prescription { formula, objection } = self.prescription(&bead, rig, fields);
+        let Prescription { formula, objection, .. } = self.prescription(&bead, rig, fields);
         match objection {
             Some(why) => Err(BadRequest::BadFormula { name: formula.unwrap_or_default(), why }),
             None => Ok(()),
@@ -223,11 +226,20 @@ impl Formulas<'_> {
         let base_branch = fields.base_branch.as_deref().unwrap_or(&rig.branch);
         let given = Values::given(fields.vars.as_deref().unwrap_or_default());
         let values = given.about(&bead.id, &bead.title, &rig.name, base_branch);
-        let objection = match self.library.recipe(&name) {
-            Some(recipe) => formulas::cook(&recipe, &values).err(),
-            None => Some(format!("there is no formula `{}`", gt_core::text::one_line(&name))),
+        let cooked = match self.library.recipe(&name) {
+            Some(recipe) => formulas::cook(&recipe, &values),
+            None => Err(format!("there is no formula `{}`", gt_core::text::one_line(&name))),
         };
-        Prescription { formula: Some(name), objection }
+        let formula = Some(name);
+        match cooked {
+            Err(why) => Prescription { formula, objection: Some(why), steps: Vec::new() },
+            Ok(cooked) => {
+                let is_by_step = fields.mode.as_deref() == Some(STEP_BY_STEP);
+                let steps = cooked.steps.into_iter().filter(|_| is_by_step);
+                let steps = steps.map(|step| PlannedStep { id: step.id, title: step.title }).collect();
+                Prescription { formula, objection: None, steps }
+            }
+        }
     }
 }
 

@@ -34,7 +34,9 @@ pub(crate) fn make(
     assignment: &Assignment,
 ) -> Result<(PathBuf, String), WorktreeError> {
     let repository = Path::new(&assignment.rig.path);
-    let base = agents::base_branch(assignment);
+    // A step goes on from where the one before it has left off.
+    let left = assignment.step.as_ref().and_then(|step| step.from_branch());
+    let base = left.unwrap_or_else(|| agents::base_branch(assignment));
     let branch = branch_name(assignment);
     let mut last = None;
     for path in places(town, assignment) {

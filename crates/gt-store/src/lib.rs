@@ -28,6 +28,7 @@ pub use dispatch::records::{Hold, Plea, Record};
 pub use dispatch::runs::{ESCALATED, Ended, Fault, NotStarted, Report, Run, Started};
 pub use dispatch::scheduler::SchedulerState;
 pub use dispatch::sling::{ConvoyWish, Homed, Load, LoadKind, Prescription, Sling, SlingOutcome, Slung};
+pub use dispatch::steps::{CurrentStep, DoneStep, PlannedStep};
 pub use error::StoreError;
 pub use import::{ImportBead, ImportOptions, ImportReport};
 pub use query::{Filter, Listing, ReadyFilter, TreeNode, View};

@@ -9,7 +9,11 @@ use crate::error::{Result, StoreError};
 /// Marks the file as ours, so that a stranger's database is never migrated.
 const APPLICATION_ID: i64 = 0x4761_7331; // "Gas1"
 
-const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001_beads.sql"), include_str!("migrations/0002_dispatch.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_beads.sql"),
+    include_str!("migrations/0002_dispatch.sql"),
+    include_str!("migrations/0004_formulas.sql"),
+];
 
 /// Brings the store to the newest schema; a newer one than ours is left alone.
 pub(crate) fn migrate(conn: &mut Connection, path: &Path) -> Result<()> {

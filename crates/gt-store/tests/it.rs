@@ -14,6 +14,8 @@ mod dispatch_random;
 mod dispatch_runs;
 #[path = "it/dispatch/slings.rs"]
 mod dispatch_slings;
+#[path = "it/dispatch/step_by_step.rs"]
+mod dispatch_step_by_step;
 #[path = "it/dispatch/steps.rs"]
 mod dispatch_steps;
 #[path = "it/exercise/edges.rs"]

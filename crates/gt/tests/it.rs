@@ -25,6 +25,8 @@ mod demo;
 mod disk;
 #[path = "it/dispatch.rs"]
 mod dispatch;
+#[path = "it/formulas.rs"]
+mod formulas;
 #[path = "it/health.rs"]
 mod health;
 #[path = "it/import.rs"]

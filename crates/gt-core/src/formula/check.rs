@@ -93,7 +93,7 @@ impl Whole<'_> {
     }
 
     fn judge_names(&self, steps: &[&Step], findings: &mut Vec<Finding>) {
-        let known: FxHashSet<&str> = steps.iter().map(|step| step.id.as_str()).collect();
+        let known: FxHashSet<&str> = steps.iter().map(|step| step.id.as_str()).filter(|id| !id.is_empty()).collect();
         let needs = steps.iter().flat_map(|step| step.needs.iter().map(move |need| (Some(step), need)));
         let anchors = self.anchors.iter().map(|anchor| (None, anchor));
         for (step, need) in needs.chain(anchors).filter(|(_, need)| !known.contains(need.name.as_str())) {

@@ -19,6 +19,7 @@ use crate::dispatch::records::{self, Hold};
 use crate::dispatch::runs::{self, Ended, NotStarted, Run, Started};
 use crate::dispatch::scene::{self, Candidates, Work};
 use crate::dispatch::scheduler;
+use crate::dispatch::steps::{self, CurrentStep};
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, micros};
 use crate::store::{Stamp, Store};
@@ -56,6 +57,8 @@ pub struct Assignment {
     /// Where the last of them left its work.
     pub left_branch: Option<String>,
     pub claimed_at: Timestamp,
+    /// The one step that is to be done; `None`: all of the work.
+    pub step: Option<CurrentStep>,
 }
 
 /// What was found out since the last pass.
@@ -127,6 +130,7 @@ fn assignment(tx: &Connection, id: &str) -> Result<Option<Assignment>> {
         attempts: record.attempts,
         left_branch: record.branch,
         claimed_at: run.claimed_at,
+        step: steps::current(tx, context.bead, context.enqueued_at)?,
     }))
 }
 
@@ -321,7 +325,7 @@ impl Hook {
         events::append_of_run(tx, stamp, EventType::BeadHooked, &item.work_id, &run, &data)?;
         Ok(Assignment {
             run,
-            context: item.context.id,
+            context: item.context.id.clone(),
             bead: item.work_id,
             title: item.title,
             description: item.description,
@@ -333,6 +337,7 @@ impl Hook {
             attempts: record.attempts,
             left_branch: record.branch,
             claimed_at: stamp.now,
+            step: steps::current(tx, item.context.bead, item.context.enqueued_at)?,
         })
     }
 }

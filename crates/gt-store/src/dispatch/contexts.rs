@@ -253,6 +253,16 @@ pub(crate) fn live_of(tx: &Connection, bead: Key) -> Result<Option<Context>> {
     Ok(tx.prepare_cached(&sql)?.query_row([bead], from_row).optional()?)
 }
 
+/// The context of a bead that was made last.
+pub(crate) fn latest_of(tx: &Connection, bead: Key) -> Result<Option<Context>> {
+    if let Some(live) = live_of(tx, bead)? {
+        return Ok(Some(live));
+    }
+    let sql = "SELECT context FROM run WHERE bead = ?1 ORDER BY claimed_at DESC, id DESC LIMIT 1";
+    let last: Option<String> = tx.prepare_cached(sql)?.query_row([bead], |row| row.get(0)).optional()?;
+    last.map_or(Ok(None), |id| by_id(tx, &id))
+}
+
 /// Every open context, the oldest first.
 pub(crate) fn open(tx: &Connection) -> Result<Vec<Context>> {
     let sql = format!("SELECT {COLUMNS} FROM context WHERE state = 'open' ORDER BY enqueued_at, id");

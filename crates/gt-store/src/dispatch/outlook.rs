@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::scene::{self, Candidates, Work};
 use crate::dispatch::scheduler::{self, SchedulerState};
-use crate::dispatch::{records, runs};
+use crate::dispatch::{records, runs, steps};
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, micros, timestamp};
 use crate::store::Store;
@@ -118,7 +118,11 @@ impl Store {
                 hold: records::load(tx, key)?.reason(id),
                 now,
             };
-            Ok(explain::explain(&case))
+            let mut explanation = explain::explain(&case);
+            if node.standing_at(now) != Standing::Done {
+                explanation.reasons.extend(steps::reason(tx, key)?);
+            }
+            Ok(explanation)
         })
     }
 

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::dispatch::claim::Findings;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::records::{self, Hold, Record};
-use crate::dispatch::{polecats, scheduler};
+use crate::dispatch::{hooks, polecats, scheduler, steps};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key, micros, timestamp};
@@ -53,7 +53,9 @@ pub struct Run {
     pub stop: Option<StopOrder>,
     pub outcome: Option<Outcome>,
     pub end_reason: Option<String>,
-    key: Key,
+    /// The step that it is at, in words, where its work is done step by step.
+    pub step: Option<String>,
+    pub(crate) key: Key,
 }
 
 /// A start that worked.
@@ -122,7 +124,9 @@ pub const ESCALATED: &str = "gt:escalated";
 const SELECT: &str = "SELECT run.id, bead.id, bead.title, bead.standing IS NULL, bead.closed_at, run.context, run.rig,
     run.polecat, run.agent, run.host, run.state, run.starter, run.claimed_at, run.started_at, run.ended_at, run.pid,
     run.birth, run.session, run.branch, run.worktree, run.log, run.said, run.said_at, run.stop_at, run.stop_by,
-    run.stop_outcome, run.stop_reason, run.outcome, run.end_reason, run.bead
+    run.stop_outcome, run.stop_reason, run.outcome, run.end_reason, run.bead,
+    (SELECT 'step ' || place || ' of ' || (SELECT max(place) FROM step WHERE bead = run.bead) || ': ' || title FROM step
+       WHERE bead = run.bead AND done_at IS NULL AND run.state <> 'ended' ORDER BY place LIMIT 1)
   FROM run JOIN bead ON bead.key = run.bead";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
@@ -165,6 +169,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         outcome: outcome(27)?,
         end_reason: row.get(28)?,
         key: row.get(29)?,
+        step: row.get(30)?,
     })
 }
 
@@ -189,7 +194,7 @@ impl Run {
     }
 
     /// What its end means. // the bead's word first, then its own, then an order, then silence
-    fn outcome_at_end(&self) -> Outcome {
+    pub(crate) fn outcome_at_end(&self) -> Outcome {
         match (self.is_bead_done, self.said, &self.stop) {
             (true, ..) => Outcome::Completed,
             (false, Some(said), _) => said,
@@ -320,30 +325,11 @@ fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<Opt
     ])?;
     polecats::settle(tx, &run.id, start.worktree.as_deref(), start.branch.as_deref())?;
     close_claimed(tx, &run, stamp)?;
-    begin_work(tx, run.key, stamp)?;
+    hooks::begin_work(tx, run.key, stamp)?;
     let data = json!({ "rig": run.rig, "polecat": run.polecat, "agent": run.agent, "pid": start.pid,
                        "branch": start.branch, "formula": start.formula });
     events::append_of_run(tx, stamp, EventType::RunStarted, &run.bead, &run.id, &data)?;
     Ok(Some(run).filter(|run| run.stop.is_some()))
-}
-
-/// Hooked becomes in progress; a bead that its agent has already moved on stays where it is.
-fn begin_work(tx: &Connection, bead: Key, stamp: &Stamp) -> Result<()> {
-    let moved = tx
-        .prepare_cached("UPDATE bead SET status = 'in_progress', updated_at = ?2 WHERE key = ?1 AND status = 'hooked'")?
-        .execute(params![bead, micros(stamp.now)])?;
-    if moved == 0 {
-        return Ok(());
-    }
-    let body: String =
-        tx.prepare_cached("SELECT body FROM bead_body WHERE bead = ?1")?.query_row([bead], |row| row.get(0))?;
-    let mut fields = rows::fields(&body, "a bead's body")?;
-    if fields.get("started_at").is_none() {
-        fields.put("started_at", &gt_core::time::format(stamp.now));
-        tx.prepare_cached("UPDATE bead_body SET body = ?2 WHERE bead = ?1")?
-            .execute(params![bead, fields.to_json()])?;
-    }
-    Ok(())
 }
 
 /// The context of a run that has started is done with.
@@ -460,7 +446,8 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
     if run.state == RunState::Starting && end.worktree.is_some() {
         settle_late(tx, &mut run, end)?;
     }
-    let outcome = run.outcome_at_end();
+    let step = steps::of_run(tx, &run)?;
+    let outcome = step.as_ref().map_or_else(|| run.outcome_at_end(), |step| steps::outcome(&run, end, step));
     let exit = exit_words(end.code, end.signal);
     let reason = match (&run.stop, outcome) {
         (Some(stop), Outcome::Stopped | Outcome::TimedOut) => format!("{} ({exit})", stop.reason),
@@ -479,8 +466,18 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
         let data = json!({ "rig": run.rig, "polecat": run.polecat, "worktree": run.worktree, "why": kept });
         events::append_of_run(tx, stamp, EventType::PolecatKept, &run.bead, &run.id, &data)?;
     }
+    if let Some(step) = &step {
+        steps::finish(tx, &run, step, outcome, stamp)?;
+    }
     match outcome {
         Outcome::Completed if run.is_bead_done => return Ok(()),
+        Outcome::Completed if run.said.is_none() && steps::is_on_hook(tx, &run)? => {
+            return hooks::close_bead(tx, &run, None, stamp).map(drop);
+        }
+        Outcome::StepDone => {
+            steps::requeue(tx, &run, stamp)?;
+            return release(tx, run.key, &run, Status::Open, stamp);
+        }
         // It said so, and somebody has opened the bead again since.
         Outcome::Completed => return release(tx, run.key, &run, Status::Open, stamp),
         _ => {}
@@ -549,28 +546,23 @@ fn heard(tx: &Connection, id: &str) -> Result<Run> {
 }
 
 fn take_report(tx: &Connection, report: &Report, stamp: &Stamp) -> Result<Option<Vec<String>>> {
-    if by_id(tx, &report.run)?.is_some_and(|run| run.said == Some(report.outcome)) {
+    let outcome = match by_id(tx, &report.run)? {
+        Some(run) => steps::meant(tx, &run, report.outcome)?,
+        None => report.outcome,
+    };
+    if by_id(tx, &report.run)?.is_some_and(|run| run.said == Some(outcome)) {
         return Ok(None);
     }
     let run = heard(tx, &report.run)?;
     tx.execute(
         "UPDATE run SET said = ?2, said_at = ?3, note = ?4, cost = coalesce(?5, cost) WHERE id = ?1",
-        params![run.id, report.outcome.as_str(), micros(stamp.now), report.note, report.cost],
+        params![run.id, outcome.as_str(), micros(stamp.now), report.note, report.cost],
     )?;
-    let data = json!({ "outcome": report.outcome.as_str(), "note": report.note, "cost": report.cost,
+    let data = json!({ "outcome": outcome.as_str(), "note": report.note, "cost": report.cost,
                        "polecat": run.polecat, "rig": run.rig });
     events::append_of_run(tx, stamp, EventType::RunReported, &run.bead, &run.id, &data)?;
-    if report.outcome != Outcome::Completed || run.is_bead_done {
+    if outcome != Outcome::Completed || run.is_bead_done {
         return Ok(Some(Vec::new()));
     }
-    let mut bead = rows::load(tx, run.key)?;
-    bead.set_status(Status::Closed, stamp.now);
-    bead.updated_at = Some(stamp.now);
-    bead.body.put("close_reason", report.note.as_deref().unwrap_or("done"));
-    bead.body.put("closed_by_session", &run.id);
-    let mut ledger = Ledger::new(tx, stamp.now);
-    ledger.rewrite(run.key, &bead)?;
-    let data = json!({ "title": bead.title, "to": "closed", "reason": report.note });
-    events::append_of_run(tx, stamp, EventType::BeadClosed, &bead.id, &run.id, &data)?;
-    Ok(Some(ledger.flush()?))
+    hooks::close_bead(tx, &run, report.note.as_deref(), stamp).map(Some)
 }

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::dispatch::claim::{self, Assignment, Claimant};
 use crate::dispatch::contexts::{self, NewContext};
 use crate::dispatch::runs::{self, Run};
+use crate::dispatch::steps::{self, PlannedStep};
 use crate::dispatch::{convoys, records};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
@@ -44,6 +45,8 @@ pub struct Sling {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prescription {
     pub formula: Option<String>,
+    /// For work that is done step by step: all of them, in order.
+    pub steps: Vec<PlannedStep>,
     /// Why it cannot be used for this bead.
     pub objection: Option<String>,
 }
@@ -357,10 +360,8 @@ impl Judged<'_> {
             Judged::Accepted { key, bead, rig, convoy } => (key, bead, rig, convoy),
         };
         let convoy = convoy.or_else(|| new_convoy.map(str::to_owned));
-        let formula = match sling.prescriptions.get(&bead.id) {
-            Some(prescription) => prescription.formula.clone(),
-            None => sling.fields.formula.clone(),
-        };
+        let prescription = sling.prescriptions.get(&bead.id);
+        let formula = prescription.map_or(&sling.fields.formula, |one| &one.formula).clone();
         let fields = SlingFields {
             formula,
             version: context::VERSION,
@@ -384,6 +385,7 @@ impl Judged<'_> {
             how: "sling",
         };
         records::lift(tx, key)?;
+        steps::plan(tx, key, enqueued_at, prescription.map_or(&[], |one| &one.steps))?;
         let context = contexts::insert(tx, &new, stamp)?;
         Ok(Slung {
             rig: Some(rig.name.clone()),

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// End the run of the agent that asks
 ///
-/// Completed closes the bead. Failed and deferred leave it to others: a failed one is tried again by the rules, a
+/// Completed closes the bead, or ends the step of a bead that is done step by step. Failed and deferred leave it to others: a failed one is tried again by the rules, a
 /// deferred one waits for a person. Work stays on the run's branch.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -56,14 +56,20 @@ pub(crate) fn run(context: &Context, args: DoneArgs) -> Result<(), Failure> {
     let report = Report { run: run.clone(), outcome, note, cost: args.cost };
     let mut store = context.store()?;
     let became_ready = store.report(&report, &context.stamp())?;
-    let bead = store.run(&run)?.map(|run| run.bead).unwrap_or_default();
+    let reported = store.run(&run)?;
+    let step = reported.as_ref().filter(|run| run.said == Some(Outcome::StepDone)).and_then(|run| run.step.clone());
+    let bead = reported.map(|run| run.bead).unwrap_or_default();
     if context.wants_json() {
-        return context.json(&json!({ "run": run, "bead": bead, "status": outcome.as_str(),
+        return context.json(&json!({ "run": run, "bead": bead, "status": outcome.as_str(), "step": step,
                                      "became_ready": became_ready.clone().unwrap_or_default(),
                                      "changed": became_ready.is_some() }));
     }
     context.say(&match (&became_ready, outcome) {
         (None, _) => format!("{bead} was reported already; nothing was changed."),
+        (Some(_), Outcome::Completed) if step.is_some() => {
+            let step = gt_core::text::one_line(&step.unwrap_or_default());
+            format!("{bead} goes on with its next step; yours is done ({step}). End your process now.")
+        }
         (Some(_), Outcome::Failed) => format!("{bead} is given back: it could not be done. End your process now."),
         (Some(_), Outcome::Deferred) => format!("{bead} is put off. End your process now."),
         (Some(ready), _) if ready.is_empty() => format!("{bead} is done. End your process now."),

@@ -225,7 +225,9 @@ pub(crate) fn line(worker: &Worker, width: usize) -> String {
         (Some(run), _) => {
             let since = time::format(run.started_at.unwrap_or(run.claimed_at));
             let title = gt_core::text::one_line(&run.title);
-            format!("{} {title}  {}", run.bead, paint(DIM, &format!("since {since}")))
+            let step =
+                run.step.as_ref().map(|step| format!(" ({})", gt_core::text::one_line(step))).unwrap_or_default();
+            format!("{} {title}{step}  {}", run.bead, paint(DIM, &format!("since {since}")))
         }
     };
     format!("{} {who:width$}  {:<8}  {what}", paint(style, "●"), worker.state).trim_end().to_owned()

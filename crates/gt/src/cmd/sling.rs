@@ -78,7 +78,7 @@ pub(crate) struct SlingArgs {
     /// Accepted, and changes nothing: a sling never starts a daemon
     #[arg(long)]
     no_boot: bool,
-    /// A fresh context for each step
+    /// A fresh agent for each step of the formula, one after the other
     #[arg(long)]
     ralph: bool,
     /// Only schedule, whatever the mode
@@ -167,7 +167,7 @@ fn request(args: SlingArgs) -> Request {
             account: args.account,
             agent: args.agent,
             owned: args.owned,
-            mode: args.ralph.then(|| "ralph".to_owned()),
+            mode: args.ralph.then(|| sling::STEP_BY_STEP.to_owned()),
             ..SlingFields::default()
         },
     }

@@ -200,6 +200,7 @@ fn screen_json(screen: &Screen) -> Value {
             "state": worker.state,
             "bead": worker.run.as_ref().map(|run| &run.bead),
             "run": worker.run.as_ref().map(|run| &run.id),
+            "step": worker.run.as_ref().and_then(|run| run.step.as_ref()),
         })).collect::<Vec<_>>(),
         "waiting": screen.outlook.scheduled.iter().map(|one| json!({
             "bead": one.bead,

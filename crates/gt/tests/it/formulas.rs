@@ -1,0 +1,361 @@
+//! Formulas, as people write them and as agents are told them. // SPEC P9, P3
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::fleet::{FINISHES, Fleet, count};
+use crate::town::{Town, session, snapshot};
+
+/// A recipe with a variable, a need that goes against the order, a group and a condition.
+const RELEASE: &str = r#"
+formula = "release"
+version = 2
+description = "Brings out a version."
+
+[vars.version]
+description = "what to bring out"
+required = true
+pattern = '^v[0-9]+$'
+
+[vars.level]
+default = "minor"
+enum = ["major", "minor"]
+
+[[steps]]
+id = "publish"
+title = "Publish {{version}}"
+needs = ["prepare"]
+notes = "Ask before you push."
+
+[[steps]]
+id = "prepare"
+title = "Prepare {{issue}}"
+description = "The {{level}} release: {{feature}}"
+acceptance = ["The notes name {{version}}."]
+
+[[steps.children]]
+id = "notes"
+title = "Write the notes"
+
+[[steps]]
+id = "announce"
+title = "Announce it"
+condition = "{{level}} == major"
+"#;
+
+fn put(town: &Town, name: &str, text: &str) {
+    fs::create_dir_all(town.path("formulas")).expect("the town can be written");
+    town.write(&format!("formulas/{name}.formula.toml"), text);
+}
+
+/// A formula with one step of this title.
+fn plain(name: &str, title: &str) -> String {
+    format!("formula = '{name}'\nversion = 1\ndescription = '{title}'\n[[steps]]\nid = 'a'\ntitle = '{title}'\n")
+}
+
+/// Agents that leave their assignment in `told`, and end their bead.
+const LISTENS: &str = "gt prime >> \"$HOME/told\"; gt done";
+
+fn told(fleet: &Fleet) -> String {
+    fs::read_to_string(fleet.home("told")).unwrap_or_default()
+}
+
+#[test]
+fn formulas_are_listed_with_where_they_come_from_and_what_is_wrong() {
+    let town = Town::with_rig();
+    put(&town, "release", RELEASE);
+    put(&town, "mol-polecat-work", &plain("mol-polecat-work", "Our way"));
+    put(&town, "broken", "formula = 'broken'\nversion = 0\n");
+    let user = town.home().join(".config/gasworks/formulas");
+    fs::create_dir_all(&user).expect("the home can be written");
+    fs::write(user.join("mine.formula.toml"), plain("mine", "Mine")).expect("the home can be written");
+    fs::write(user.join("release.formula.toml"), plain("release", "Elsewhere")).expect("the home can be written");
+    snapshot!(town.gt(["formula", "list"]).success().to_string(), @r"
+    $ gt formula list
+    broken            town      broken: [TOWN]/formulas/broken.formula.toml: a workflow needs at least one step
+    mine              user      Mine
+    mol-polecat-work  town      Our way
+    mol-polecat-work  built in  (shadowed) One bead, from reading it to handing it over.
+    release           town      Brings out a version.
+    release           user      (shadowed) Elsewhere
+    ");
+    let list = town.gt(["formula", "list", "--json"]).json();
+    let fields: Vec<&str> = list[1].as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(
+        fields,
+        ["description", "file", "name", "problem", "shadowed", "source", "steps", "type", "version"],
+        "{list}"
+    );
+    let elsewhere = town.home().join("elsewhere");
+    fs::create_dir_all(elsewhere.join("gasworks/formulas")).expect("the home can be written");
+    let list = town.call(["formula", "list", "--json"]).env("XDG_CONFIG_HOME", &elsewhere).run().json();
+    assert!(list.as_array().expect("a list").iter().all(|entry| entry["source"] != "user"), "{list}");
+}
+
+#[test]
+fn a_formula_is_shown_with_its_variables_and_its_steps_in_order() {
+    let town = Town::with_rig();
+    put(&town, "release", RELEASE);
+    snapshot!(session([town.gt(["formula", "show", "release"]), town.gt(["formula", "cook", "release", "--var", "version=v3"])]), @r"
+    ");
+}
+
+#[test]
+fn cooking_tells_everything_that_is_wrong_at_once() {
+    let town = Town::with_rig();
+    put(&town, "release", RELEASE);
+    put(&town, "odd", "formula = 'odd'\nversion = 1\ntype = 'workflw'\nsteps = [{ id = 'a', needs = ['b'] }]\n");
+    put(
+        &town,
+        "ring",
+        "formula = 'ring'\nversion = 1\nextends = ['ring']\nsteps = [{ id = 'a', title = 'A', needs = ['a'] }]\n",
+    );
+    put(
+        &town,
+        "looped",
+        "formula = 'looped'\nversion = 1\n[[steps]]\nid = 'a'\ntitle = 'A'\nloop = { count = 3, body = [{ id = 'b' }] }\ngate = { type = 'human' }\n",
+    );
+    let refused = |line: &str| town.refused(line.split(' '));
+    snapshot!([
+        refused("formula cook odd"),
+        refused("bead cook ring"),
+        refused("formula cook looped"),
+        refused("formula cook release --var version=3 --var level=minr"),
+        refused("formula cook release --var level=major"),
+        refused("formula cook relase"),
+        refused("formula show ../release"),
+    ].concat(), @r"
+    ");
+}
+
+#[test]
+fn cook_in_json_has_all_there_is_to_know() {
+    let town = Town::with_rig();
+    put(&town, "release", RELEASE);
+    let cooked =
+        town.gt(["formula", "cook", "release", "--var", "version=v3", "--var", "level=major", "--json"]).json();
+    let steps: Vec<&str> =
+        cooked["steps"].as_array().expect("a list").iter().map(|step| step["id"].as_str().expect("an id")).collect();
+    assert_eq!(steps, ["prepare", "notes", "publish", "announce"]);
+    assert_eq!((&cooked["dispatchable"], &cooked["steps"][0]["title"]), (&true.into(), &"Prepare {{issue}}".into()));
+    assert_eq!(cooked["steps"][1]["parent"], "prepare");
+    let as_bd = town.call(["cook", "release", "--json"]).called_as("bd").run().json();
+    assert_eq!((&as_bd["formula"], &as_bd["steps"][2]["title"]), (&"release".into(), &"Publish {{version}}".into()));
+    put(
+        &town,
+        "part",
+        "formula = 'part'\nversion = 1\ntype = 'expansion'\n[[template]]\nid = '{target}.x'\ntitle = 'X'\n",
+    );
+    assert_eq!(town.gt(["formula", "cook", "part", "--json"]).json()["dispatchable"], false);
+}
+
+#[test]
+fn an_agent_is_told_its_steps_in_order_and_prime_tells_the_same() {
+    let fleet = Fleet::new("printf '%s\\n' \"$1\" > \"$HOME/argument\"; gt prime > \"$HOME/told\"; gt done");
+    fleet.set("agents.scripted.prompt", "arg");
+    put(&fleet.town, "release", RELEASE);
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "release", "--on", "gt-a", "--var", "version=v3"]).success();
+    fleet.until_done(&["gt-a".to_owned()]);
+    let argument = fs::read_to_string(fleet.home("argument")).expect("it was told");
+    assert_eq!(argument.trim_end(), told(&fleet).trim_end());
+    let (_, steps) = argument.split_once("## Steps").expect("there are steps");
+    let (steps, _) = steps.split_once("## How to work").expect("there are rules");
+    snapshot!(steps.trim(), @r"
+    ");
+    let events = fleet.town.events();
+    let started = events.iter().find(|event| event["type"] == "run.started").expect("it started");
+    let formula = started["data"]["formula"].as_str().expect("it is recorded");
+    let hash = fleet.town.gt(["formula", "show", "release", "--json"]).json()["hash"].as_str().map(str::to_owned);
+    assert_eq!(Some(formula), hash.map(|hash| format!("release@{hash}")).as_deref());
+}
+
+#[test]
+fn the_formula_is_the_one_named_the_rigs_or_the_built_in_one_and_none_for_a_raw_bead() {
+    let fleet = Fleet::with_cap(5, LISTENS);
+    put(&fleet.town, "house", &plain("house", "The way of the house"));
+    put(&fleet.town, "named", &plain("named", "As it was named"));
+    fleet.hold(&["gt-a", "gt-b", "gt-c", "gt-d"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.set("rigs.shop.default_formula", "house");
+    fleet.town.gt(["sling", "gt-b"]).success();
+    fleet.town.gt(["sling", "gt-c", "--formula", "named"]).success();
+    fleet.town.gt(["sling", "gt-d", "--hook-raw-bead"]).success();
+    let listed = fleet.town.gt(["bead", "list", "--label", "gt:sling-context", "--json"]).json();
+    let formula = |row: &Value| {
+        let fields: Value = serde_json::from_str(row["description"].as_str().expect("a text")).expect("JSON");
+        (fields["work_bead_id"].clone(), fields["formula"].clone())
+    };
+    let mut formulas: Vec<(Value, Value)> = listed.as_array().expect("a list").iter().map(formula).collect();
+    formulas.sort_by_key(|(bead, _)| bead.to_string());
+    let wanted = [
+        ("gt-a", "mol-polecat-work".into()),
+        ("gt-b", "house".into()),
+        ("gt-c", "named".into()),
+        ("gt-d", Value::Null),
+    ];
+    assert_eq!(formulas, wanted.map(|(bead, formula)| (bead.into(), formula)));
+    fleet.start_daemon();
+    fleet.until_done(&["gt-a", "gt-b", "gt-c", "gt-d"].map(str::to_owned));
+    let told = told(&fleet);
+    for title in ["Hand it over", "The way of the house", "As it was named"] {
+        assert_eq!(told.matches(title).count(), 1, "{told}");
+    }
+    assert_eq!(told.matches("## Steps").count(), 3, "{told}");
+}
+
+#[test]
+fn a_sling_that_would_not_cook_is_refused_with_every_reason_and_stores_nothing() {
+    let fleet = Fleet::new(FINISHES);
+    put(&fleet.town, "release", RELEASE);
+    put(&fleet.town, "part", "formula = 'part'\nversion = 1\ntype = 'expansion'\n");
+    put(
+        &fleet.town,
+        "gated",
+        "formula = 'gated'\nversion = 1\n[[steps]]\nid = 'a'\ntitle = 'A'\ngate = { type = 'human' }\n",
+    );
+    fleet.hold(&["gt-a", "gt-b"]);
+    let refused = |line: &str| fleet.town.refused(line.split(' '));
+    let mut transcript = [
+        refused("sling release --on gt-a"),
+        refused("sling gt-a --formula release --var version=3 --var level=x"),
+        refused("sling part --on gt-a"),
+        refused("sling gated --on gt-a shop"),
+        refused("sling relase --on gt-a"),
+        refused("sling gt-a --formula ../release"),
+        refused("sling --new Work shop --formula release"),
+        refused("sling release"),
+        refused("sling release shop"),
+    ]
+    .concat();
+    fleet.set("rigs.shop.default_formula", "gone");
+    transcript.push_str(&refused("sling gt-a"));
+    transcript.push_str(&refused("sling --new Work shop"));
+    transcript.push_str(&fleet.town.gt(["sling", "gt-a", "gt-b"]).to_string());
+    snapshot!(transcript, @r"
+    ");
+    assert_eq!(fleet.starts(), Vec::<String>::new());
+}
+
+#[test]
+fn a_formula_that_does_not_cook_any_more_is_a_failed_start_and_never_left_out() {
+    let fleet = Fleet::with_cap(5, LISTENS);
+    put(&fleet.town, "house", &plain("house", "Once"));
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a", "--formula", "house"]).success();
+    fs::remove_file(fleet.town.path("formulas/house.formula.toml")).expect("it is there");
+    fleet.start_daemon();
+    fleet.until_events("context.failed", Some("gt-a"), 1);
+    let list = fleet.town.gt(["scheduler", "list", "--json"]).json();
+    assert_eq!(list[0]["dispatch_failures"], 1, "{list}");
+    assert_eq!(list[0]["last_failure"], "the formula `house` does not cook: there is no formula `house` any more");
+    assert_eq!(fleet.starts(), Vec::<String>::new());
+    put(&fleet.town, "house", &plain("house", "Mended"));
+    fleet.town.gt(["scheduler", "retry", "gt-a"]).success();
+    fleet.until_done(&["gt-a".to_owned()]);
+    assert!(told(&fleet).contains("Mended"), "{}", told(&fleet));
+}
+
+#[test]
+fn odd_things_in_the_formula_directory_are_told_and_hang_nobody() {
+    let town = Town::with_rig();
+    put(&town, "fine", &plain("fine", "Fine"));
+    let pipe = town.path("formulas/pipe.formula.toml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
+    symlink("/dev/zero", town.path("formulas/zero.formula.toml")).expect("a link can be made");
+    town.write("formulas/bytes.formula.toml", b"\xff\xfe");
+    town.write("formulas/large.formula.toml", vec![b'#'; 2_000_000]);
+    town.write("formulas/a b.formula.toml", "");
+    town.write("formulas/deep.formula.toml", "a = ".to_owned() + &"[".repeat(500_000));
+    let list = town.gt(["formula", "list", "--json"]).json();
+    let problems = list.as_array().expect("a list").iter().filter(|entry| !entry["problem"].is_null()).count();
+    assert_eq!(problems, 6, "{list}");
+    for name in ["pipe", "zero", "bytes", "large", "deep"] {
+        town.refused(["formula", "cook", name]);
+        town.refused(["sling", "--new", "Work", "shop", "--formula", name]);
+    }
+}
+
+/// A recipe of three steps for agents that come one after the other.
+const THREE: &str = "formula = 'three'\nversion = 1\nsteps = [\n  { id = 'one', title = 'First {{issue}}', description = 'Begin.' },\n  \
+                     { id = 'two', title = 'Second' },\n  { id = 'three', title = 'Third', acceptance = 'It is all there.' },\n]\n";
+
+#[test]
+fn step_by_step_each_agent_is_told_one_step_and_goes_on_where_the_last_one_left_off() {
+    let fleet = Fleet::with_cap(
+        5,
+        "git config user.name it; git config user.email it@example.org\n\
+         gt prime >> \"$HOME/told\"; n=$(ls | wc -l); echo $n > file$n; git add . ; git commit -qm step$n\n\
+         [ $n = 1 ] && exit 0\n\
+         gt done --note \"file$n is there\"",
+    );
+    fleet.set("rigs.shop.isolation", "worktree");
+    put(&fleet.town, "three", THREE);
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "three", "--on", "gt-a", "--ralph"]).success();
+    let before = fleet.town.gt(["explain", "gt-a"]).to_string();
+    assert!(before.contains("it is done step by step, and is at step 1 of 3: First gt-a"), "{before}");
+    fleet.start_daemon();
+    fleet.until_done(&["gt-a".to_owned()]);
+    let told = told(&fleet);
+    let steps: Vec<&str> =
+        told.split("## Your step").skip(1).filter_map(|part| part.split("## How to work").next()).collect();
+    snapshot!(steps.join("---").trim(), @r"
+    ");
+    let events = fleet.town.events();
+    let outcomes: Vec<&Value> =
+        events.iter().filter(|e| e["type"] == "run.ended").map(|e| &e["data"]["outcome"]).collect();
+    assert_eq!(outcomes, ["step-done", "step-done", "completed"]);
+    // The last branch holds the work of all.
+    let branch = events
+        .iter()
+        .rfind(|e| e["type"] == "run.started")
+        .and_then(|e| e["data"]["branch"].as_str())
+        .expect("a branch");
+    let files = fleet.town.command("git").args(["-C", "shop", "ls-tree", "--name-only", branch]).output().expect("git");
+    assert_eq!(String::from_utf8_lossy(&files.stdout), "file0\nfile1\nfile2\n");
+    fleet.assert_at_rest(&["gt-a".to_owned()]);
+}
+
+#[test]
+fn a_daemon_killed_between_steps_does_none_twice_and_leaves_none_out() {
+    let fleet = Fleet::with_cap(
+        2,
+        "gt prime | grep '^### ' >> \"$HOME/steps\"\nwhile [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done\ngt done",
+    );
+    put(&fleet.town, "three", THREE);
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "three", "--on", "gt-a", "--ralph"]).success();
+    fleet.start_daemon();
+    fleet.until_events("run.started", Some("gt-a"), 1);
+    fleet.kill_daemon();
+    fleet.open_gate("gate");
+    fleet.start_daemon_with(&[("GT_CRASH_AT", "recorded-ends:1")]);
+    fleet.await_daemon_death();
+    fleet.start_daemon();
+    fleet.until_done(&["gt-a".to_owned()]);
+    let steps = fs::read_to_string(fleet.home("steps")).expect("they were told");
+    assert_eq!(steps, "### First gt-a [one]\n### Second [two]\n### Third [three]\n");
+    assert_eq!(count(&fleet.town.events(), "run.ended", Some("gt-a")), 3);
+    fleet.assert_at_rest(&["gt-a".to_owned()]);
+}
+
+#[test]
+fn status_and_done_say_which_step_it_is() {
+    let fleet = Fleet::new("gt done > \"$HOME/said\"; while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done");
+    put(&fleet.town, "three", THREE);
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "three", "--on", "gt-a", "--ralph"]).success();
+    fleet.until_events("run.reported", Some("gt-a"), 1);
+    let status = fleet.town.gt(["status", "--json"]).json();
+    assert_eq!(status["running"][0]["step"], "step 1 of 3: First gt-a", "{status}");
+    assert!(fleet.town.gt(["status"]).stdout.contains("(step 1 of 3: First gt-a)"));
+    fleet.await_file("said");
+    let wanted = "gt-a goes on with its next step; yours is done (step 1 of 3: First gt-a). End your process now.\n";
+    fleet.until_seen("what it was told", || fs::read_to_string(fleet.home("said")).is_ok_and(|said| said == wanted));
+    fleet.open_gate("gate");
+    fleet.until_done(&["gt-a".to_owned()]);
+}
