@@ -102,10 +102,7 @@ impl Library {
                 Err(why) => return Lookup::Unreadable { why },
             }
         }
-        match BUILT_IN.iter().find(|(known, _)| *known == name) {
-            Some((_, text)) => Lookup::Found { file: format!("built in {name}"), text: (*text).to_owned() },
-            None => Lookup::Missing { near: self.near(name) },
-        }
+        built_in(name).unwrap_or_else(|| Lookup::Missing { near: self.near(name) })
     }
 
     /// The names that look like this one.
@@ -129,7 +126,7 @@ impl Library {
     fn entry(&self, origin: Origin, name: String, file: Option<PathBuf>, is_shadowed: bool) -> Entry {
         let found = match (&file, formula::check_name(&name)) {
             (_, Err(why)) => Lookup::Unreadable { why },
-            (None, Ok(())) => self.look(&name),
+            (None, Ok(())) => built_in(&name).unwrap_or(Lookup::Missing { near: Vec::new() }),
             (Some(path), Ok(())) => match read(path) {
                 Ok(Some(found)) => found,
                 Ok(None) => Lookup::Unreadable { why: "it is gone".to_owned() },
@@ -185,6 +182,11 @@ impl Library {
     }
 }
 
+fn built_in(name: &str) -> Option<Lookup> {
+    let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    Some(Lookup::Found { file: format!("built in {name}"), text: (*text).to_owned() })
+}
+
 /// Cooks for an agent: what only people can read is refused too.
 pub fn cook(recipe: &Recipe, values: &Values) -> Result<Cooked, String> {
     let cooked = recipe.cook(Some(values)).map_err(|findings| sentence(&findings))?;
@@ -195,7 +197,11 @@ pub fn cook(recipe: &Recipe, values: &Values) -> Result<Cooked, String> {
 /// Findings in one sentence.
 pub fn sentence(findings: &[Finding]) -> String {
     const NAMED_MAX: usize = 10;
-    let mut told: Vec<String> = findings.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    let in_words = |finding: &Finding| match &finding.hint {
+        Some(hint) => format!("{finding} ({hint})"),
+        None => finding.to_string(),
+    };
+    let mut told: Vec<String> = findings.iter().take(NAMED_MAX).map(in_words).collect();
     if findings.len() > NAMED_MAX {
         told.push(format!("and {} more", findings.len() - NAMED_MAX));
     }

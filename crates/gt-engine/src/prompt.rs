@@ -8,6 +8,10 @@ use gt_store::{Assignment, CurrentStep, DoneStep};
 
 use crate::agents::base_branch;
 
+/// Of the steps before one, so many of the latest are told with what they left to know, and no more of it than this.
+const NOTES_MAX: usize = 20;
+const NOTE_CHARS_MAX: usize = 2_000;
+
 /// Everything that an agent has to know to do its work and to end it.
 pub fn text(assignment: &Assignment, cooked: Option<&Cooked>, branch: Option<&str>) -> String {
     let Assignment { bead, title, rig, polecat, .. } = assignment;
@@ -62,8 +66,13 @@ fn one_step(step: &CurrentStep, cooked: &Cooked) -> String {
     if !done.is_empty() {
         text.push_str("\nDone before you:\n");
     }
+    let n_old = done.len().saturating_sub(NOTES_MAX);
     for (number, DoneStep { title, note, .. }) in (1..).zip(done) {
-        let note = note.as_deref().map(|note| format!(": {}", note.trim())).unwrap_or_default();
+        let note = note.as_deref().filter(|_| number > n_old).map(|note| {
+            let short: String = note.trim().chars().take(NOTE_CHARS_MAX).collect();
+            format!(": {short}")
+        });
+        let note = note.unwrap_or_default();
         writeln!(text, "{number}. {title}{note}").expect("writing to a string cannot fail");
     }
     text

@@ -185,6 +185,9 @@ impl From<BadRequest> for Failure {
             BadRequest::NoFormula { near, .. } => {
                 (Kind::NotFound, did_you_mean(near, "`gt formula list` shows what there is"))
             }
+            BadRequest::BadFormula { name, .. } if gt_core::formula::check_name(name).is_err() => {
+                (Kind::Usage, "`gt formula list` shows what there is".to_owned())
+            }
             BadRequest::BadFormula { name, .. } => {
                 (Kind::Refused, format!("see everything about it with `gt formula cook {name}`"))
             }

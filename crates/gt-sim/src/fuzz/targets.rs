@@ -2,6 +2,7 @@
 
 mod config;
 mod fields;
+mod formula;
 mod jsonl;
 mod keeper;
 mod session_names;
@@ -14,6 +15,7 @@ use super::Target;
 pub const ALL: &[Target] = &[
     config::TARGET,
     fields::TARGET,
+    formula::TARGET,
     jsonl::TARGET,
     keeper::TARGET,
     session_names::TARGET,

@@ -41,6 +41,11 @@ fn json_inside_the_store_keeps_its_promises() {
 }
 
 #[test]
+fn formulas_keep_their_promises() {
+    check("formula", 3_000);
+}
+
+#[test]
 fn a_file_of_beads_keeps_its_promises() {
     check("jsonl", 150);
 }
@@ -148,7 +153,7 @@ fn each_seed_is_heard_of_before_its_input_is_tried() {
 
 #[test]
 fn what_cannot_be_searched_is_refused_in_a_sentence() {
-    let names = "config, fields, jsonl, keeper, session-names, units, words";
+    let names = "config, fields, formula, jsonl, keeper, session-names, units, words";
     for (args, wanted) in [
         (&["--target", "word"][..], format!("there is no target `word`; there are {names}")),
         (&["--target"], "`--target` needs a value".to_owned()),

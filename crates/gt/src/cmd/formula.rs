@@ -144,9 +144,15 @@ pub(crate) fn cook(context: &Context, args: &CookArgs) -> Result<(), Failure> {
 fn does_not_cook(name: &str, findings: &[Finding]) -> Failure {
     let n = findings.len();
     let problems = if n == 1 { "problem" } else { "problems" };
+    let is_about_values = findings.iter().all(|finding| finding.file.is_empty());
+    let hint = if is_about_values {
+        format!("give other values; `gt formula show {name}` shows what each variable takes")
+    } else {
+        format!("mend the file, then `gt formula cook {name}` again; docs/formulas.md says what each key means")
+    };
     Failure::new(Kind::Refused, format!("the formula `{name}` does not cook: {n} {problems}"))
         .because(findings.iter().map(in_words))
-        .hint("mend the file, then `gt formula cook` again; docs/formulas.md says what each key means")
+        .hint(hint)
 }
 
 fn in_words(finding: &Finding) -> String {

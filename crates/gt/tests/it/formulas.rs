@@ -100,6 +100,34 @@ fn a_formula_is_shown_with_its_variables_and_its_steps_in_order() {
     let town = Town::with_rig();
     put(&town, "release", RELEASE);
     snapshot!(session([town.gt(["formula", "show", "release"]), town.gt(["formula", "cook", "release", "--var", "version=v3"])]), @r"
+    $ gt formula show release
+    release  version 2, workflow  eb02c2796c04
+    Brings out a version.
+
+    Variables
+      version  required, matches `^v[0-9]+$`  what to bring out
+      level    default `minor`, one of major, minor
+
+    Steps
+       1 Prepare {{issue}}  [prepare]
+         2 Write the notes  [notes]
+       3 Publish {{version}}  [publish] needs prepare
+       4 Announce it  [announce] if {{level}} == major
+    $ gt formula cook release --var version=v3
+    release  version 2, workflow  eb02c2796c04
+    Brings out a version.
+
+    Variables
+      version  = v3, matches `^v[0-9]+$`  what to bring out
+      level    = minor, one of major, minor
+
+    Steps
+       1 Prepare {{issue}}  [prepare]
+           The minor release: {{feature}}
+           done when: The notes name v3.
+         2 Write the notes  [notes]
+       3 Publish v3  [publish] needs prepare
+           note: Ask before you push.
     ");
 }
 
@@ -128,6 +156,44 @@ fn cooking_tells_everything_that_is_wrong_at_once() {
         refused("formula cook relase"),
         refused("formula show ../release"),
     ].concat(), @r"
+    $ gt formula cook odd
+    ! error: the formula `odd` does not cook: 3 problems
+    !   caused by: [TOWN]/formulas/odd.formula.toml:3: there is no type `workflw`; it is one of workflow, expansion, aspect, convoy (did you mean `workflow`?)
+    !   caused by: [TOWN]/formulas/odd.formula.toml:4: step `a` needs `b`, and there is no such step (did you mean `a`?)
+    !   caused by: [TOWN]/formulas/odd.formula.toml:4: step `a` has no title
+    ! hint: mend the file, then `gt formula cook odd` again; docs/formulas.md says what each key means
+    [exit 1]
+    $ gt bead cook ring
+    ! error: the formula `ring` does not cook: 2 problems
+    !   caused by: [TOWN]/formulas/ring.formula.toml:3: formulas extend each other in a circle: ring → ring
+    !   caused by: [TOWN]/formulas/ring.formula.toml:4: step `a` needs itself
+    ! hint: mend the file, then `gt formula cook ring` again; docs/formulas.md says what each key means
+    [exit 1]
+    $ gt formula cook looped
+    ! error: the formula `looped` makes sense, but cannot be given to an agent
+    !   caused by: [TOWN]/formulas/looped.formula.toml:6: step `a` is a loop, and loops are not supported
+    !   caused by: [TOWN]/formulas/looped.formula.toml:7: step `a` has a gate, and gates are not supported
+    ! hint: `gt formula show looped` shows it all the same
+    [exit 1]
+    $ gt formula cook release --var version=3 --var level=minr
+    ! error: the formula `release` does not cook: 2 problems
+    !   caused by: the variable `version` is `3`, which does not match `^v[0-9]+$`
+    !   caused by: the variable `level` is `minr`, which is none of `major`, `minor`; did you mean `minor`?
+    ! hint: give other values; `gt formula show release` shows what each variable takes
+    [exit 1]
+    $ gt formula cook release --var level=major
+    ! error: the formula `release` does not cook: 1 problem
+    !   caused by: the variable `version` of `release` is required (give it: `--var version=VALUE`)
+    ! hint: give other values; `gt formula show release` shows what each variable takes
+    [exit 1]
+    $ gt formula cook relase
+    ! error: there is no formula `relase`
+    ! hint: did you mean `release`?
+    [exit 3]
+    $ gt formula show ../release
+    ! error: `../release` is no name of a formula: use letters, digits, `-`, `_` and `.`, and no dot at the beginning
+    ! hint: `gt formula list` shows what there is
+    [exit 2]
     ");
 }
 
@@ -165,6 +231,17 @@ fn an_agent_is_told_its_steps_in_order_and_prime_tells_the_same() {
     let (_, steps) = argument.split_once("## Steps").expect("there are steps");
     let (steps, _) = steps.split_once("## How to work").expect("there are rules");
     snapshot!(steps.trim(), @r"
+    Work by the formula release, in this order:
+
+    ### 1 Prepare gt-a [prepare]
+    The minor release: Do gt-a
+    Done when: The notes name v3.
+
+    ### 1.1 Write the notes [notes]
+
+    ### 2 Publish v3 [publish]
+    Note: Ask before you push.
+    Needs: prepare
     ");
     let events = fleet.town.events();
     let started = events.iter().find(|event| event["type"] == "run.started").expect("it started");
@@ -236,6 +313,55 @@ fn a_sling_that_would_not_cook_is_refused_with_every_reason_and_stores_nothing()
     transcript.push_str(&refused("sling --new Work shop"));
     transcript.push_str(&fleet.town.gt(["sling", "gt-a", "gt-b"]).to_string());
     snapshot!(transcript, @r"
+    $ gt sling release --on gt-a
+    ! error: gt-a cannot be worked on by the formula `release`: the variable `version` of `release` is required (give it: `--var version=VALUE`)
+    ! hint: see it with `gt formula cook release`, or go without: `--hook-raw-bead`
+    [exit 1]
+    $ gt sling gt-a --formula release --var version=3 --var level=x
+    ! error: gt-a cannot be worked on by the formula `release`: the variable `version` is `3`, which does not match `^v[0-9]+$`; the variable `level` is `x`, which is none of `major`, `minor`
+    ! hint: see it with `gt formula cook release`, or go without: `--hook-raw-bead`
+    [exit 1]
+    $ gt sling part --on gt-a
+    ! error: the formula `part` cannot be used: `part` is of the type `expansion`; only workflows are given to agents
+    ! hint: see everything about it with `gt formula cook part`
+    [exit 1]
+    $ gt sling gated --on gt-a shop
+    ! error: the formula `gated` cannot be used: [TOWN]/formulas/gated.formula.toml:6: step `a` has a gate, and gates are not supported
+    ! hint: see everything about it with `gt formula cook gated`
+    [exit 1]
+    $ gt sling relase --on gt-a
+    ! error: there is no formula `relase`
+    ! hint: did you mean `release`?
+    [exit 3]
+    $ gt sling gt-a --formula ../release
+    ! error: the formula `../release` cannot be used: `../release` is no name of a formula: use letters, digits, `-`, `_` and `.`, and no dot at the beginning
+    ! hint: `gt formula list` shows what there is
+    [exit 2]
+    $ gt sling --new Work shop --formula release
+    ! error: the formula `release` cannot be used: the variable `version` of `release` is required (give it: `--var version=VALUE`)
+    ! hint: see everything about it with `gt formula cook release`
+    [exit 1]
+    $ gt sling release
+    ! error: `release` is a formula, and needs a bead to be worked on by it
+    ! hint: as in `gt sling release --on BEAD`
+    [exit 2]
+    $ gt sling release shop
+    ! error: `release` is a formula, and needs a bead to be worked on by it
+    ! hint: as in `gt sling release --on BEAD`
+    [exit 2]
+    $ gt sling gt-a
+    ! error: gt-a cannot be worked on by the formula `gone`: there is no formula `gone`
+    ! hint: see it with `gt formula cook gone`, or go without: `--hook-raw-bead`
+    [exit 1]
+    $ gt sling --new Work shop
+    ! error: the formula `gone` cannot be used: there is no formula `gone`
+    ! hint: see everything about it with `gt formula cook gone`
+    [exit 1]
+    $ gt sling gt-a gt-b
+    ✗ Refused gt-a: gt-a cannot be worked on by the formula `gone`: there is no formula `gone`
+    ✗ Refused gt-b: gt-b cannot be worked on by the formula `gone`: there is no formula `gone`
+    2 beads: 2 refused.
+    [exit 1]
     ");
     assert_eq!(fleet.starts(), Vec::<String>::new());
 }
@@ -304,6 +430,28 @@ fn step_by_step_each_agent_is_told_one_step_and_goes_on_where_the_last_one_left_
     let steps: Vec<&str> =
         told.split("## Your step").skip(1).filter_map(|part| part.split("## How to work").next()).collect();
     snapshot!(steps.join("---").trim(), @r"
+    This work is done by the formula three, each step by a fresh worker. Yours is step 1 of 3, and only that:
+
+    ### First gt-a [one]
+    Begin.
+
+    ---
+    This work is done by the formula three, each step by a fresh worker. Yours is step 2 of 3, and only that:
+
+    ### Second [two]
+
+    Done before you:
+    1. First gt-a: file0 is there
+
+    ---
+    This work is done by the formula three, each step by a fresh worker. Yours is step 3 of 3, and only that:
+
+    ### Third [three]
+    Done when: It is all there.
+
+    Done before you:
+    1. First gt-a: file0 is there
+    2. Second
     ");
     let events = fleet.town.events();
     let outcomes: Vec<&Value> =
