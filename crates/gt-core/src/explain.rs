@@ -5,6 +5,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::agent::Need;
 use crate::bead::Bead;
 use crate::readiness::{Node, Standing};
 use crate::rig::Home;
@@ -72,6 +73,8 @@ pub struct Running {
     pub since: Timestamp,
     /// Why it was told to stop.
     pub stop: Option<String>,
+    /// What it waits for, and since when.
+    pub waits: Option<(Need, Timestamp)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -164,6 +167,10 @@ fn running(run: &Running, standing: Standing) -> Reason {
     match standing {
         Standing::Done => reason("ending", format!("the run {} of {who} is ending", run.run)),
         _ if run.is_starting => reason("starting", format!("{who} is being started since {since} (run {})", run.run)),
+        _ if let Some((need, at)) = run.waits => {
+            let (needs, at) = (need.words(), time::format(at));
+            reason("waiting-for-a-person", format!("{who} {needs}, since {at}: `gt polecat attach {}`", run.polecat))
+        }
         _ => reason("running", format!("{who} works on it since {since} (run {})", run.run)),
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing here reads a clock, a file, a database or an environment variable: time and randomness are
 //! arguments, answers are values. Everything that decides lives here; remembering is `gt-store`'s.
 
+pub mod agent;
 pub mod bead;
 pub mod context;
 pub mod cycle;

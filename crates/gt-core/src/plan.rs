@@ -69,6 +69,11 @@ impl fmt::Display for TroubleOf {
     }
 }
 
+/// What is held up when an agent reaches a limit: the account that a sling named, else the agent with all its accounts.
+pub fn account_of(agent: &str, account: Option<&str>) -> String {
+    account.map_or_else(|| agent.to_owned(), |account| format!("{agent}@{account}"))
+}
+
 /// A condition of the machine or the budget under which nothing starts. // SPEC D9
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
@@ -183,6 +188,8 @@ pub struct Candidate {
     /// `None`: there is no such rig any more.
     pub rig_state: Option<RigState>,
     pub agent: String,
+    /// The account that its agent uses; `None`: its own.
+    pub account: Option<String>,
     pub standing: Standing,
     /// Somebody else than when it was slung.
     pub assigned_to: Option<String>,
@@ -332,6 +339,10 @@ impl Planner {
         let may_wait = reasons.is_empty();
         reasons.extend(self.common_reasons());
         reasons.extend(self.trouble("agent-held-up", &TroubleOf::Agent(candidate.agent.clone())));
+        if candidate.account.is_some() {
+            let account = account_of(&candidate.agent, candidate.account.as_deref());
+            reasons.extend(self.trouble("agent-held-up", &TroubleOf::Agent(account)));
+        }
         reasons.extend(self.trouble("rig-held-up", &TroubleOf::Rig(candidate.rig.clone())));
         reasons.extend(self.cap_reasons(candidate));
         if reasons.is_empty() && may_wait {

@@ -47,10 +47,14 @@ pub enum Outcome {
     Stopped,
     /// It ran for too long.
     TimedOut,
+    /// Its agent's account has reached its limit.
+    RateLimited,
+    /// Its agent cannot work at all: no login, no credit, nobody answers it.
+    AgentUnable,
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 8] = [
+    pub const ALL: [Outcome; 10] = [
         Outcome::Completed,
         Outcome::StepDone,
         Outcome::Failed,
@@ -59,6 +63,8 @@ impl Outcome {
         Outcome::NotStarted,
         Outcome::Stopped,
         Outcome::TimedOut,
+        Outcome::RateLimited,
+        Outcome::AgentUnable,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -71,6 +77,8 @@ impl Outcome {
             Outcome::NotStarted => "not-started",
             Outcome::Stopped => "stopped",
             Outcome::TimedOut => "timed-out",
+            Outcome::RateLimited => "rate-limited",
+            Outcome::AgentUnable => "agent-unable",
         }
     }
 
@@ -81,6 +89,11 @@ impl Outcome {
     /// Whether it costs the bead one of its attempts. // SPEC D5, R1
     pub fn costs_an_attempt(self) -> bool {
         matches!(self, Outcome::Failed | Outcome::Died | Outcome::TimedOut)
+    }
+
+    /// Whether its agent, not the bead or the run, was the reason; then the bead is queued again as if nothing had been.
+    pub fn is_the_agents(self) -> bool {
+        matches!(self, Outcome::RateLimited | Outcome::AgentUnable)
     }
 }
 

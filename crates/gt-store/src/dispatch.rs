@@ -15,3 +15,4 @@ pub(crate) mod scene;
 pub(crate) mod scheduler;
 pub(crate) mod sling;
 pub(crate) mod steps;
+pub(crate) mod tellings;

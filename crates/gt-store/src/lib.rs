@@ -29,6 +29,7 @@ pub use dispatch::runs::{ESCALATED, Ended, Fault, NotStarted, Report, Run, Start
 pub use dispatch::scheduler::SchedulerState;
 pub use dispatch::sling::{ConvoyWish, Homed, Load, LoadKind, Prescription, Sling, SlingOutcome, Slung};
 pub use dispatch::steps::{CurrentStep, DoneStep, PlannedStep};
+pub use dispatch::tellings::Telling;
 pub use error::StoreError;
 pub use import::{ImportBead, ImportOptions, ImportReport};
 pub use query::{Filter, Listing, ReadyFilter, TreeNode, View};

@@ -229,6 +229,7 @@ fn running() -> Running {
         is_starting: false,
         since: now(),
         stop: None,
+        waits: None,
     }
 }
 

@@ -29,6 +29,7 @@ fn candidate(bead: &str) -> Candidate {
         rig: "shop".to_owned(),
         rig_state: Some(RigState::Active),
         agent: "claude".to_owned(),
+        account: None,
         standing: Standing::Ready,
         assigned_to: None,
         waits_for: Vec::new(),

@@ -20,6 +20,7 @@ use crate::dispatch::runs::{self, Ended, NotStarted, Run, Started};
 use crate::dispatch::scene::{self, Candidates, Work};
 use crate::dispatch::scheduler;
 use crate::dispatch::steps::{self, CurrentStep};
+use crate::dispatch::tellings::Telling;
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, micros};
 use crate::store::{Stamp, Store};
@@ -67,6 +68,8 @@ pub struct Findings {
     pub started: Vec<Started>,
     pub not_started: Vec<NotStarted>,
     pub ended: Vec<Ended>,
+    /// What agents have told that changes something.
+    pub told: Vec<Telling>,
 }
 
 /// What an advance came to.
@@ -80,7 +83,7 @@ pub struct Advance {
 
 impl Findings {
     pub fn is_empty(&self) -> bool {
-        self.started.is_empty() && self.not_started.is_empty() && self.ended.is_empty()
+        self.started.is_empty() && self.not_started.is_empty() && self.ended.is_empty() && self.told.is_empty()
     }
 }
 

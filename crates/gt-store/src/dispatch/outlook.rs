@@ -2,6 +2,7 @@
 //!
 //! The same planner and the same order as the claim's; only nothing is written.
 
+use gt_core::agent::Activity;
 use gt_core::context::ContextState;
 use gt_core::explain::{self, Case, Dispatch, Explanation, Reason, Running};
 use gt_core::plan::{Limit, Planner, Policy, Verdict};
@@ -186,6 +187,7 @@ fn dispatch_of(tx: &Connection, key: Key, id: &str, policy: &Policy, now: Timest
         run: run.id,
         rig: run.rig,
         polecat: run.polecat,
+        waits: run.activity.and_then(Activity::need).zip(run.activity_at).filter(|_| run.said.is_none()),
         stop: run.stop.map(|stop| stop.reason),
     }))
 }

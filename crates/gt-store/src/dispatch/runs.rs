@@ -3,6 +3,7 @@
 //! Every verb looks first whether the run still lives: what an earlier run says, or what is recorded twice, changes
 //! nothing.
 
+use gt_core::agent::{Activity, Failure, Need, Usage};
 use gt_core::context::CloseReason;
 use gt_core::event::EventType;
 use gt_core::plan::{Policy, Trouble, TroubleOf, backoff};
@@ -16,6 +17,7 @@ use serde_json::json;
 use crate::dispatch::claim::Findings;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::records::{self, Hold, Record};
+use crate::dispatch::tellings::{self, Telling};
 use crate::dispatch::{hooks, polecats, scheduler, steps};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
@@ -53,6 +55,12 @@ pub struct Run {
     pub stop: Option<StopOrder>,
     pub outcome: Option<Outcome>,
     pub end_reason: Option<String>,
+    /// What it does, by its agent's word.
+    pub activity: Option<Activity>,
+    pub activity_at: Option<Timestamp>,
+    /// The agent's own name for its conversation.
+    pub conversation: Option<String>,
+    pub usage: Usage,
     /// The step that it is at, in words, where its work is done step by step.
     pub step: Option<String>,
     pub(crate) key: Key,
@@ -69,6 +77,8 @@ pub struct Started {
     pub log: String,
     /// The formula in use, with its hash.
     pub formula: Option<String>,
+    /// The name that we gave to its conversation.
+    pub conversation: Option<String>,
 }
 
 /// A start that did not, and whose fault that was. // SPEC D5
@@ -106,6 +116,8 @@ pub struct Ended {
     pub branch: Option<String>,
     /// Why its worktree cannot be used for other work.
     pub kept: Option<String>,
+    /// What it had told until then.
+    pub told: Option<Telling>,
 }
 
 /// What an agent says about its own run. // SPEC P7
@@ -124,7 +136,8 @@ pub const ESCALATED: &str = "gt:escalated";
 const SELECT: &str = "SELECT run.id, bead.id, bead.title, bead.standing IS NULL, bead.closed_at, run.context, run.rig,
     run.polecat, run.agent, run.host, run.state, run.starter, run.claimed_at, run.started_at, run.ended_at, run.pid,
     run.birth, run.session, run.branch, run.worktree, run.log, run.said, run.said_at, run.stop_at, run.stop_by,
-    run.stop_outcome, run.stop_reason, run.outcome, run.end_reason, run.bead,
+    run.stop_outcome, run.stop_reason, run.outcome, run.end_reason, run.bead, run.activity, run.waiting_for,
+    run.activity_at, run.conversation, run.tokens_in, run.tokens_out, run.tokens_cached, run.cost,
     (SELECT 'step ' || place || ' of ' || (SELECT max(place) FROM step WHERE bead = run.bead) || ': ' || title FROM step
        WHERE bead = run.bead AND done_at IS NULL AND run.state <> 'ended' ORDER BY place LIMIT 1)
   FROM run JOIN bead ON bead.key = run.bead";
@@ -141,6 +154,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
             reason: row.get::<_, Option<String>>(26)?.unwrap_or_default(),
         }),
     };
+    let waiting_for = row.get_ref(31)?.as_str_or_null()?;
     Ok(Run {
         id: row.get(0)?,
         bead: row.get(1)?,
@@ -169,7 +183,22 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         outcome: outcome(27)?,
         end_reason: row.get(28)?,
         key: row.get(29)?,
-        step: row.get(30)?,
+        step: row.get(38)?,
+        activity: row.get_ref(30)?.as_str_or_null()?.and_then(|word| Activity::parse(word, waiting_for)),
+        activity_at: time(32)?,
+        conversation: row.get(33)?,
+        usage: usage(row)?,
+    })
+}
+
+fn usage(row: &Row<'_>) -> rusqlite::Result<Usage> {
+    let count = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.unwrap_or(0).max(0) as u64);
+    let dollars: Option<f64> = row.get(37)?;
+    Ok(Usage {
+        tokens_in: count(34)?,
+        tokens_out: count(35)?,
+        tokens_cached: count(36)?,
+        cost_micros: dollars.map_or(0, |dollars| (dollars * 1e6).round().max(0.0) as u64),
     })
 }
 
@@ -193,13 +222,19 @@ impl Run {
         Some(self.bead_closed_at.filter(|at| *at <= now + SKEW).unwrap_or(self.claimed_at))
     }
 
-    /// What its end means. // the bead's word first, then its own, then an order, then silence
-    pub(crate) fn outcome_at_end(&self) -> Outcome {
+    /// What it waits for, while that counts.
+    pub fn waits_for(&self) -> Option<Need> {
+        let is_at_work = self.is_live() && self.stop.is_none() && self.said.is_none() && !self.is_bead_done;
+        self.activity.and_then(Activity::need).filter(|_| is_at_work)
+    }
+
+    /// What its end means. // the bead's word first, then its own, then an order, then what it failed with, then silence
+    fn outcome_at_end(&self, failure: Option<&Failure>) -> Outcome {
         match (self.is_bead_done, self.said, &self.stop) {
             (true, ..) => Outcome::Completed,
             (false, Some(said), _) => said,
             (false, _, Some(stop)) => stop.outcome,
-            _ => Outcome::Died,
+            _ => failure.and_then(Failure::outcome).unwrap_or(Outcome::Died),
         }
     }
 }
@@ -272,6 +307,7 @@ pub(crate) fn record(tx: &Connection, findings: &Findings, policy: &Policy, stam
     for start in &findings.started {
         unwanted.extend(record_started(tx, start, stamp)?);
     }
+    findings.told.iter().try_for_each(|telling| tellings::record(tx, telling, stamp))?;
     findings.not_started.iter().try_for_each(|failure| record_not_started(tx, failure, policy, stamp))?;
     findings.ended.iter().try_for_each(|end| record_ended(tx, end, policy, stamp))?;
     Ok(unwanted)
@@ -311,7 +347,8 @@ fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<Opt
         other => return Ok(other.filter(|run| !run.is_live())),
     };
     tx.prepare_cached(
-        "UPDATE run SET state = 'working', started_at = ?2, pid = ?3, birth = ?4, branch = ?5, worktree = ?6, log = ?7
+        "UPDATE run SET state = 'working', started_at = ?2, pid = ?3, birth = ?4, branch = ?5, worktree = ?6, log = ?7,
+           conversation = coalesce(conversation, ?8)
          WHERE id = ?1",
     )?
     .execute(params![
@@ -321,7 +358,8 @@ fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<Opt
         start.birth as i64,
         start.branch,
         start.worktree,
-        start.log
+        start.log,
+        start.conversation
     ])?;
     polecats::settle(tx, &run.id, start.worktree.as_deref(), start.branch.as_deref())?;
     close_claimed(tx, &run, stamp)?;
@@ -446,21 +484,32 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
     if run.state == RunState::Starting && end.worktree.is_some() {
         settle_late(tx, &mut run, end)?;
     }
+    let failure = end.told.as_ref().and_then(|telling| telling.told.failure());
     let step = steps::of_run(tx, &run)?;
-    let outcome = step.as_ref().map_or_else(|| run.outcome_at_end(), |step| steps::outcome(&run, end, step));
+    let outcome = run.outcome_at_end(failure);
+    let outcome = step.as_ref().map_or(outcome, |step| steps::outcome(outcome, &run, end, step));
     let exit = exit_words(end.code, end.signal);
-    let reason = match (&run.stop, outcome) {
-        (Some(stop), Outcome::Stopped | Outcome::TimedOut) => format!("{} ({exit})", stop.reason),
-        (_, Outcome::Failed) => run.note(tx)?.unwrap_or_else(|| exit.clone()),
+    let reason = match (&run.stop, outcome, failure) {
+        (_, Outcome::Failed, _) => run.note(tx)?.unwrap_or_else(|| exit.clone()),
+        (_, Outcome::Completed | Outcome::Deferred, _) => exit.clone(),
+        (Some(stop), ..) => format!("{} ({exit})", stop.reason),
+        (None, _, Some(failure)) => format!("{} ({exit})", failure.message),
         _ => exit.clone(),
     };
+    if let Some(telling) = &end.told {
+        tellings::count(tx, &run, &telling.told, stamp)?;
+    }
     end_run(tx, &run, outcome, &reason, stamp)?;
-    tx.prepare_cached("UPDATE run SET exit_code = ?2, exit_signal = ?3 WHERE id = ?1")?
-        .execute(params![run.id, end.code, end.signal])?;
+    tx.prepare_cached("UPDATE run SET exit_code = ?2, exit_signal = ?3, failure = ?4 WHERE id = ?1")?
+        .execute(params![run.id, end.code, end.signal, failure.map(|failure| failure.class.as_str())])?;
+    if let (Some(telling), Some(failure), true) = (&end.told, failure, outcome.is_the_agents()) {
+        tellings::hold_up(tx, &run, failure, telling.vendor, stamp)?;
+    }
     polecats::free(tx, &run.id, end.kept.as_deref(), stamp)?;
     close_claimed(tx, &run, stamp)?;
     let data = json!({ "outcome": outcome.as_str(), "reason": reason, "exit_code": end.code, "signal": end.signal,
-                       "leftover": end.leftover, "polecat": run.polecat, "rig": run.rig, "branch": run.branch });
+                       "leftover": end.leftover, "polecat": run.polecat, "rig": run.rig, "branch": run.branch,
+                       "failure": failure.map(|failure| failure.class.as_str()) });
     events::append_of_run(tx, stamp, EventType::RunEnded, &run.bead, &run.id, &data)?;
     if let Some(kept) = &end.kept {
         let data = json!({ "rig": run.rig, "polecat": run.polecat, "worktree": run.worktree, "why": kept });
@@ -523,13 +572,17 @@ fn plan_next(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, policy:
             let data = json!({ "attempts": record.attempts, "reason": reason, "branch": record.branch });
             events::append_of_run(tx, stamp, EventType::BeadEscalated, &run.bead, &run.id, &data)?;
         }
-        outcome => is_next = outcome.costs_an_attempt(),
+        outcome => is_next = outcome.costs_an_attempt() || outcome.is_the_agents(),
     }
     records::save(tx, run.key, &record)?;
     // One that nobody can read is not tried again; its end is recorded all the same.
     if is_next && let Some(last) = contexts::by_id(tx, &run.context)?.filter(Context::is_valid) {
-        let retry_at = Some(stamp.now + policy.redispatch_cooldown);
-        contexts::again_as_new(tx, &Context { failures: 0, last_failure: None, retry_at, ..last }, "witness", stamp)?;
+        // What its agent could not do waits for the agent, not for a pause of its own.
+        let (retry_at, how) = match outcome.is_the_agents() {
+            true => (None, "agent"),
+            false => (Some(stamp.now + policy.redispatch_cooldown), "witness"),
+        };
+        contexts::again_as_new(tx, &Context { failures: 0, last_failure: None, retry_at, ..last }, how, stamp)?;
     }
     Ok(())
 }
@@ -555,7 +608,8 @@ fn take_report(tx: &Connection, report: &Report, stamp: &Stamp) -> Result<Option
     }
     let run = heard(tx, &report.run)?;
     tx.execute(
-        "UPDATE run SET said = ?2, said_at = ?3, note = ?4, cost = coalesce(?5, cost) WHERE id = ?1",
+        "UPDATE run SET said = ?2, said_at = ?3, note = ?4, cost = coalesce(?5, cost),
+           cost_at = CASE WHEN ?5 IS NULL THEN cost_at ELSE ?3 END WHERE id = ?1",
         params![run.id, outcome.as_str(), micros(stamp.now), report.note, report.cost],
     )?;
     let data = json!({ "outcome": outcome.as_str(), "note": report.note, "cost": report.cost,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gt_core::explain::Reason;
-use gt_core::plan::{Candidate, Finishing, Guard, Live, Policy, Retry, RetryWhy, SUCCESSOR_WAIT, Scene};
+use gt_core::plan::{Candidate, Finishing, Guard, Live, Policy, Retry, RetryWhy, SUCCESSOR_WAIT, Scene, TroubleOf};
 use gt_core::readiness::Standing;
 use gt_core::rig::Rig;
 use jiff::{SignedDuration, Timestamp};
@@ -63,7 +63,7 @@ fn living(tx: &Connection, host: &str, now: Timestamp) -> Result<(Vec<Live>, Vec
 fn budget_guard(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Option<Guard>> {
     let Some(limit) = policy.daily_cents else { return Ok(None) };
     let spent: f64 = tx
-        .prepare_cached("SELECT coalesce(sum(cost), 0.0) FROM run WHERE said_at >= ?1")?
+        .prepare_cached("SELECT coalesce(sum(cost), 0.0) FROM run WHERE cost_at >= ?1")?
         .query_row([micros(midnight(now))], |row| row.get(0))?;
     let is_spent = spent * 100.0 >= limit as f64;
     Ok(is_spent.then(|| {
@@ -101,12 +101,14 @@ pub(crate) struct Candidates<'a> {
     policy: &'a Policy,
     rigs: BTreeMap<&'a str, &'a Rig>,
     has_finishing: bool,
+    has_agent_troubles: bool,
 }
 
 impl<'a> Candidates<'a> {
     pub(crate) fn new(tx: &'a Connection, policy: &'a Policy, rigs: &'a [Rig], scene: &Scene) -> Candidates<'a> {
         let rigs = rigs.iter().map(|rig| (rig.name.as_str(), rig)).collect();
-        Candidates { tx, policy, rigs, has_finishing: !scene.finishing.is_empty() }
+        let has_agent_troubles = scene.troubles.keys().any(|of| matches!(of, TroubleOf::Agent(_)));
+        Candidates { tx, policy, rigs, has_finishing: !scene.finishing.is_empty(), has_agent_troubles }
     }
 
     pub(crate) fn agent(&self, context: &Context) -> String {
@@ -131,6 +133,11 @@ impl<'a> Candidates<'a> {
             rig: context.rig.clone(),
             rig_state: self.rig(&context.rig).map(|rig| rig.state),
             agent: self.agent(context),
+            account: if self.has_agent_troubles {
+                context.sling_fields().ok().and_then(|fields| fields.account)
+            } else {
+                None
+            },
             standing: work.standing,
             assigned_to: work.assignee.filter(is_other).filter(|_| !is_taken).map(str::to_owned),
             waits_for: work.waits_for,

@@ -56,7 +56,9 @@ impl Store {
     /// Forgets what troubled agents, because their settings have changed.
     pub fn forget_troubles(&mut self, stamp: &Stamp) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {
-            tx.execute("DELETE FROM trouble", [])?;
+            if tx.execute("DELETE FROM trouble", [])? > 0 {
+                events::append(tx, stamp, EventType::SchedulerFreed, None, &json!({}))?;
+            }
             Ok(())
         })
     }

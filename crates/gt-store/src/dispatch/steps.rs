@@ -99,8 +99,7 @@ pub(crate) fn meant(tx: &Connection, run: &Run, said: Outcome) -> Result<Outcome
 }
 
 /// What the end of a run at a step means. One that ends well and leaves nothing uncommitted is done, word or no word.
-pub(crate) fn outcome(run: &Run, end: &Ended, step: &CurrentStep) -> Outcome {
-    let at_end = run.outcome_at_end();
+pub(crate) fn outcome(at_end: Outcome, run: &Run, end: &Ended, step: &CurrentStep) -> Outcome {
     let is_stopped = run.stop.as_ref().is_some_and(|stop| stop.outcome == Outcome::Stopped);
     match at_end {
         Outcome::StepDone if is_stopped => Outcome::Stopped,
