@@ -26,7 +26,7 @@ use crate::lock::{Held, Lock};
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
-use crate::wake::{Bell, FileWatch, Written};
+use crate::wake::{Bell, FileWatch, WordWatch, Written};
 use crate::{once, patrol};
 
 /// How soon after a write the store is looked at again, since a write is heard of before its commit can be seen.
@@ -50,6 +50,8 @@ pub enum Cause {
     /// One of the store's files was written.
     StoreWritten,
     ConfigWritten,
+    /// An agent has printed something, or a hook of it was called.
+    Told,
     Prepared(Vec<Prepared>),
     Stop,
 }
@@ -106,6 +108,7 @@ fn listen(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
         let mut byte = [0];
         while socket.recv(&mut byte).is_ok() && wake.send(Cause::News).is_ok() {}
     });
+    listen_to_agents(town, sender);
     let files = FileWatch::new(town)?;
     let written = sender.clone();
     thread::spawn(move || {
@@ -118,6 +121,13 @@ fn listen(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
         });
     });
     Ok(())
+}
+
+/// Wakes up when agents tell something. Where that cannot be watched, patrols and hooks are what is left.
+fn listen_to_agents(town: &Town, sender: &Sender<Cause>) {
+    let Ok(words) = WordWatch::new(town) else { return };
+    let told = sender.clone();
+    thread::spawn(move || words.for_each(|| told.send(Cause::Told).is_ok()));
 }
 
 /// Which file the config is: another one, when it was replaced as a whole. Numbers come again, so with its birth.
@@ -166,6 +176,7 @@ impl Daemon {
         let (town, around) = (dispatcher.town().clone(), Arc::clone(dispatcher.around()));
         let news = sender.clone();
         dispatcher.record_starts_later();
+        dispatcher.listen_to_agents();
         dispatcher.runtime().watch(Box::new(move |end| news.send(Cause::Ended(end)).unwrap_or_default()))?;
         dispatcher.look_closely();
         let config_seen = config_id(&town);
@@ -271,6 +282,7 @@ impl Daemon {
                 self.has_outside_commits()
             }
             Cause::ConfigWritten => self.reload(),
+            Cause::Told => self.dispatcher.has_been_told(&mut self.store, &self.settings).unwrap_or(true),
             Cause::Prepared(prepared) => self.start(prepared),
             Cause::Stop => {
                 self.is_stopping = true;

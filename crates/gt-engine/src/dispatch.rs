@@ -3,6 +3,7 @@
 //! Recovery is the first half of every pass, so a start after a crash is a pass like any other. There are no threads
 //! and no waiting here: the daemon, a one-shot command and the simulation each drive a `Dispatcher` in their own way.
 
+mod hear;
 mod prepare;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting, StartError, S
 use gt_store::{Advance, Assignment, Claimant, Ended, Fault, Findings, NotStarted, Run, Stamp, Started, Store};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::agents::Listener;
 use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
 use crate::settings::{Isolation, Settings};
@@ -22,6 +24,7 @@ use crate::surroundings::Surroundings;
 use crate::town::Town;
 use crate::worktrees;
 
+pub use self::hear::{LINGER_GRACE, lingers_until};
 pub(crate) use self::prepare::TOWN_TROUBLE;
 pub use self::prepare::{Prepared, Ready, prepare};
 use self::prepare::{refused, started};
@@ -58,6 +61,9 @@ pub struct Dispatcher {
     looks_closely: bool,
     /// Whether a start was given up whose starter may still make it: from then on such runs are looked for.
     has_given_up: bool,
+    /// What agents tell, and whether it is listened to in every pass.
+    listener: Listener,
+    is_listening: bool,
 }
 
 /// What a pass came to.
@@ -96,6 +102,8 @@ impl Dispatcher {
             unacknowledged: Vec::new(),
             looks_closely: false,
             has_given_up: false,
+            listener: Listener::default(),
+            is_listening: false,
         }
     }
 
@@ -167,6 +175,7 @@ impl Dispatcher {
         if !findings.started.is_empty() {
             crash::point(CrashPoint::RecordedStart);
         }
+        self.listener.note_recorded(&findings.told);
         self.note_ends(&findings);
         self.stop_unwanted(&advance);
         if !advance.claimed.is_empty() {
@@ -299,6 +308,7 @@ impl Dispatcher {
         let heard = std::mem::take(&mut self.heard);
         let is_due = self.is_look_due || runs.iter().any(|run| self.needs_a_look(run, settings));
         let mut look = Look { now, ..Look::default() };
+        look.findings.told = self.listen(&runs, settings);
         if !is_due {
             // What was told is known; the others are left alone.
             for (id, sighting) in heard {
@@ -331,6 +341,7 @@ impl Dispatcher {
         let is_after = |at: Option<Timestamp>, span: SignedDuration| at.is_some_and(|at| now >= at + span);
         let is_to_stop = run.stop.is_some()
             || is_after(run.finished_at(now), FINISH_GRACE)
+            || is_after(lingers_until(run), SignedDuration::ZERO)
             || settings.max_run.is_some_and(|max| is_after(run.started_at, max));
         let is_pending = self.pending.iter().any(|start| start.run == run.id);
         let is_left = run.state == RunState::Starting
@@ -429,11 +440,12 @@ impl Dispatcher {
             worktree,
             log,
             formula: None,
+            conversation: None, // its agent tells it
         })
     }
 
     /// A run that is gone, and nobody knows how.
-    fn ended_unseen(&self, run: &Run, store: &mut Store, settings: &Settings) -> Result<Ended, TownError> {
+    fn ended_unseen(&mut self, run: &Run, store: &mut Store, settings: &Settings) -> Result<Ended, TownError> {
         let (worktree, branch) = match run.state {
             RunState::Starting => self.workplace(run, store, settings)?.unzip(),
             _ => (run.worktree.clone(), Some(run.branch.clone())),
@@ -447,6 +459,7 @@ impl Dispatcher {
             worktree,
             branch: branch.flatten(),
             kept,
+            told: self.last_words(run, settings),
         })
     }
 
@@ -487,7 +500,8 @@ impl Dispatcher {
             };
             store.order_stop(&run.id, &order, &self.stamp())?;
         }
-        if run.stop.is_some() || is_over || is_too_long {
+        let is_lingering = self.end_lingering(run, store, settings)?;
+        if run.stop.is_some() || is_over || is_too_long || is_lingering {
             self.stop(run, Stop::Gently)?;
         }
         Ok(())
@@ -530,7 +544,8 @@ impl Dispatcher {
         let mut deadlines = Vec::new();
         for run in store.live_runs()? {
             let is_stopped = self.stopped.contains(&run.id);
-            deadlines.extend(run.finished_at(self.now()).filter(|_| !is_stopped).map(|at| at + FINISH_GRACE));
+            let over_at = run.finished_at(self.now()).map(|at| at + FINISH_GRACE).or_else(|| lingers_until(&run));
+            deadlines.extend(over_at.filter(|_| !is_stopped));
             if run.state == RunState::Starting {
                 deadlines.push(run.claimed_at + settings.start_timeout);
                 // Whoever else is at it may die without a word, and of a start that was not answered nobody hears.

@@ -7,7 +7,8 @@ use gt_core::rig::Rig;
 use gt_store::{Stamp, Store, StoreError};
 use jiff::SignedDuration;
 
-use crate::config::{self, Config};
+use crate::agents::{self, PRESETS};
+use crate::config::Config;
 use crate::error::TownError;
 use crate::git;
 use crate::lock::{Holder, Lock};
@@ -67,7 +68,7 @@ pub fn examine(town: &Town, fix: bool, stamp: &Stamp) -> Vec<Finding> {
     }
     findings.push(git_finding());
     findings.push(tmux_finding());
-    findings.push(agent_finding(&config));
+    findings.extend(agent_findings(&config));
     findings.extend(disk_finding(town, &config));
     findings
 }
@@ -238,20 +239,38 @@ fn tmux_finding() -> Finding {
     }
 }
 
-/// The agent that is used when nobody names one: is its program there?
-fn agent_finding(config: &Config) -> Finding {
-    let name = config.text("default_agent").unwrap_or_default();
-    let command = config.texts(&config::join(&["agents", &name, "command"]));
-    let program =
-        command.into_iter().next().unwrap_or_else(|| if name == "shell" { "sh".to_owned() } else { name.clone() });
+/// The agents' programs: the default one has to be there; of the other built-in ones those are named that are. A program
+/// of the user's is not called just to see what it says.
+fn agent_findings(config: &Config) -> Vec<Finding> {
+    let default = config.text("default_agent").unwrap_or_default();
+    let mut findings = vec![default_agent_finding(config, &default)];
+    for preset in PRESETS.iter().filter(|preset| preset.speaks.is_some() && preset.name != default) {
+        let is_built_in = program_of(config, preset.name).is_some_and(|program| program == preset.program());
+        let version = answer(preset.program(), "--version").filter(|_| is_built_in);
+        findings.extend(version.map(|version| Finding::ok("agent", format!("{}: {version}", preset.name))));
+    }
+    findings
+}
+
+fn program_of(config: &Config, name: &str) -> Option<String> {
+    agents::find(config, name).ok()?.terminal.argv.into_iter().next()
+}
+
+fn default_agent_finding(config: &Config, name: &str) -> Finding {
+    let choose = "or choose another with `gt config set default_agent NAME`";
+    let Some(program) = program_of(config, name) else {
+        let message = format!("the default agent {name} has no command");
+        return Finding::bad("agent", Level::Warning, message, format!("set `agents.{name}.command`, {choose}"));
+    };
     match answer(&program, "--version") {
         Some(version) => Finding::ok("agent", format!("{name}: {version}")),
-        None => Finding::bad(
-            "agent",
-            Level::Warning,
-            format!("the default agent {name} needs `{program}`, which is not on the PATH"),
-            "install it, or choose another with `gt config set default_agent NAME`",
-        ),
+        None => {
+            let preset = PRESETS.iter().find(|preset| preset.name == name && preset.program() == program);
+            let install =
+                preset.map_or("install it".to_owned(), |preset| format!("install it with `{}`", preset.install));
+            let message = format!("the default agent {name} needs `{program}`, which is not on the PATH");
+            Finding::bad("agent", Level::Warning, message, format!("{install}, {choose}"))
+        }
     }
 }
 

@@ -104,6 +104,16 @@ impl Town {
         self.logs_dir().join(format!("{run}.log"))
     }
 
+    /// What its hooks have told.
+    pub fn events_path(&self, run: &str) -> PathBuf {
+        self.logs_dir().join(format!("{run}.events"))
+    }
+
+    /// The settings that its agent is given.
+    pub fn agent_settings_path(&self, run: &str) -> PathBuf {
+        self.logs_dir().join(format!("{run}.json"))
+    }
+
     pub fn logs_dir(&self) -> PathBuf {
         self.state_dir().join("logs")
     }

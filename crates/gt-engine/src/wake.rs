@@ -24,6 +24,9 @@ const ADDRESS_BYTES_MAX: usize = 100;
 /// How long the writes of others are left to gather. Whoever lives rings; this is for the rest.
 const BETWEEN_WRITES: Duration = Duration::from_millis(20);
 
+/// How long the words of agents are left to gather.
+const BETWEEN_WORDS: Duration = Duration::from_millis(500);
+
 /// The way to wake a town's daemon.
 #[derive(Debug, Clone)]
 pub struct Bell {
@@ -73,6 +76,42 @@ fn with_address<T>(dir: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> io:
 pub enum Written {
     Store,
     Config,
+}
+
+/// Hears that agents print something or that their hooks do.
+#[derive(Debug)]
+pub struct WordWatch {
+    inotify: OwnedFd,
+}
+
+impl WordWatch {
+    pub fn new(town: &Town) -> Result<WordWatch, TownError> {
+        let dir = town.logs_dir();
+        fs::create_dir_all(&dir).map_err(|source| TownError::io("make", &dir, source))?;
+        let failed = |error: rustix::io::Errno| TownError::io("watch", &dir, error.into());
+        let inotify = inotify::init(inotify::CreateFlags::CLOEXEC).map_err(failed)?;
+        inotify::add_watch(&inotify, &dir, WatchFlags::MODIFY).map_err(failed)?;
+        Ok(WordWatch { inotify })
+    }
+
+    /// Calls when something was written, and however much is written not too often, until the call says that nobody
+    /// listens.
+    pub fn for_each(self, mut heard: impl FnMut() -> bool) {
+        // Room for many, so that a flood is soon over.
+        let mut space = vec![MaybeUninit::uninit(); 64 * 1024];
+        let mut reader = inotify::Reader::new(&self.inotify, &mut space);
+        loop {
+            if reader.next().is_err() {
+                return;
+            }
+            if reader.is_buffer_empty() {
+                if !heard() {
+                    return;
+                }
+                wait::pause(BETWEEN_WORDS);
+            }
+        }
+    }
 }
 
 /// Hears of writes to the store by those who did not live to ring, and of edits to the config.

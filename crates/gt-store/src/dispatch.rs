@@ -10,6 +10,7 @@ pub(crate) mod hooks;
 pub(crate) mod outlook;
 pub(crate) mod polecats;
 pub(crate) mod records;
+pub(crate) mod reports;
 pub(crate) mod runs;
 pub(crate) mod scene;
 pub(crate) mod scheduler;

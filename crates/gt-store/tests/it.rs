@@ -18,6 +18,8 @@ mod dispatch_slings;
 mod dispatch_step_by_step;
 #[path = "it/dispatch/steps.rs"]
 mod dispatch_steps;
+#[path = "it/dispatch/tellings.rs"]
+mod dispatch_tellings;
 #[path = "it/exercise/edges.rs"]
 mod edges;
 #[path = "it/exercise/events.rs"]

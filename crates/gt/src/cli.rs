@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    activity, bead, completions, config, daemon, demo, doctor, done, escalate, explain, formula, hook, init, keeper,
-    man, polecat, prime, rig, scheduler, sling, status,
+    activity, agent_event, bead, completions, config, daemon, demo, doctor, done, escalate, explain, formula, hook,
+    init, keeper, man, polecat, prime, rig, scheduler, sling, status,
 };
 
 /// Where help lists the options that every command has.
@@ -98,6 +98,8 @@ pub(crate) enum Command {
     Man(man::ManArgs),
     #[command(hide = true)]
     Keeper(keeper::KeeperArgs),
+    #[command(hide = true)]
+    AgentEvent(agent_event::AgentEventArgs),
 }
 
 /// The commands that agents and the daemon's users call most. Building the words of all others takes longer than what

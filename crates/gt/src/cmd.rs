@@ -1,6 +1,7 @@
 //! One file per verb; this one only finds the right one.
 
 pub(crate) mod activity;
+pub(crate) mod agent_event;
 pub(crate) mod bead;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -46,6 +47,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Polecat(args) => polecat::run(context, args)?,
         Command::Daemon(args) => daemon::run(context, &args)?,
         Command::Keeper(args) => keeper::run(&args)?,
+        Command::AgentEvent(args) => agent_event::run(&args),
         Command::Status(args) => status::run(context, &args)?,
         Command::Prime(args) => prime::run(context, &args)?,
         Command::Hook(args) => hook::run(context, &args)?,

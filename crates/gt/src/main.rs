@@ -19,6 +19,10 @@ use crate::failure::{Failure, Kind};
 
 fn main() -> ExitCode {
     let arguments = arguments(std::env::args_os().collect());
+    if let Some(args) = cmd::agent_event::is_called(&arguments) {
+        cmd::agent_event::run(&args);
+        return ExitCode::SUCCESS;
+    }
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let cli = match Cli::read(&arguments) {
         Ok(cli) => cli,

@@ -4,11 +4,12 @@
 
 use std::path::PathBuf;
 
+use gt_core::agent::conversation_of;
 use gt_runtime::{Handle, Launch, StartError};
 use gt_store::{Assignment, Fault, NotStarted, Started};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::agents::{self, Workplace};
+use crate::agents::{self, Unfit, Workplace};
 use crate::formulas::Library;
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::Surroundings;
@@ -30,6 +31,8 @@ pub struct Ready {
     pub(super) worktree: Option<PathBuf>,
     branch: Option<String>,
     formula: Option<String>,
+    /// The name that it gives to its conversation.
+    conversation: Option<String>,
 }
 
 pub(super) fn started(assignment: &Assignment, ready: &Ready, handle: &Handle) -> Started {
@@ -41,6 +44,7 @@ pub(super) fn started(assignment: &Assignment, ready: &Ready, handle: &Handle) -
         worktree: ready.worktree.as_ref().map(|path| path.display().to_string()),
         log: ready.launch.log.display().to_string(),
         formula: ready.formula.clone(),
+        conversation: ready.conversation.clone(),
     }
 }
 
@@ -96,9 +100,17 @@ fn make_ready(
         }
     };
     let dir = worktree.clone().unwrap_or_else(|| PathBuf::from(&assignment.rig.path));
-    let place = Workplace { dir: &dir, branch: branch.as_deref(), log: &log };
+    let place = Workplace { dir: &dir, branch: branch.as_deref(), log: &log, in_terminal: false };
+    let launch = agents::launch(&agent, assignment, &place, town, cooked.as_ref()).map_err(|unfit| NotStarted {
+        worktree: worktree.as_ref().map(|path| path.display().to_string()),
+        ..match unfit {
+            Unfit::Agent(why) => fail(why, Fault::Agent { until: now + AGENT_TROUBLE }),
+            Unfit::Machine(why) => fail(why, Fault::Town { until: now + TOWN_TROUBLE }),
+        }
+    })?;
+    let conversation = Some(conversation_of(&assignment.run)).filter(|name| launch.argv.contains(name));
     let formula = cooked.as_ref().map(|cooked| format!("{}@{}", cooked.formula, cooked.hash));
-    Ok(Ready { launch: agents::launch(&agent, assignment, &place, town, cooked.as_ref()), worktree, branch, formula })
+    Ok(Ready { launch, worktree, branch, formula, conversation })
 }
 
 /// A formula that cooked when the bead was slung and does not any more.

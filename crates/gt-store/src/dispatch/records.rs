@@ -156,7 +156,7 @@ impl Store {
                  FROM label JOIN bead ON bead.key = label.bead
                  WHERE label.label = ?1 AND bead.standing IS NOT NULL ORDER BY bead.key",
             )?;
-            let asked = query.query_map([super::runs::ESCALATED], |row| {
+            let asked = query.query_map([super::reports::ESCALATED], |row| {
                 let words: Option<String> = row.get(2)?;
                 let reason = words.unwrap_or_else(|| "somebody asked for a person".to_owned());
                 Ok(Plea { bead: row.get(0)?, title: row.get(1)?, reason })

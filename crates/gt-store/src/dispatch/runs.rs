@@ -7,7 +7,6 @@ use gt_core::agent::{Activity, Failure, Need, Usage};
 use gt_core::context::CloseReason;
 use gt_core::event::EventType;
 use gt_core::plan::{Policy, Trouble, TroubleOf, backoff};
-use gt_core::refusal::Refusal;
 use gt_core::run::{Outcome, RunState, StopOrder, exit_words};
 use gt_core::status::Status;
 use jiff::{SignedDuration, Timestamp};
@@ -23,7 +22,7 @@ use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key, micros, timestamp};
 use crate::store::{Stamp, Store};
-use crate::{beads, events, query};
+use crate::{events, query};
 
 /// A run as stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,19 +118,6 @@ pub struct Ended {
     /// What it had told until then.
     pub told: Option<Telling>,
 }
-
-/// What an agent says about its own run. // SPEC P7
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    pub run: String,
-    pub outcome: Outcome,
-    pub note: Option<String>,
-    /// US dollars.
-    pub cost: Option<f64>,
-}
-
-/// The label of beads that a person is asked to look at.
-pub const ESCALATED: &str = "gt:escalated";
 
 const SELECT: &str = "SELECT run.id, bead.id, bead.title, bead.standing IS NULL, bead.closed_at, run.context, run.rig,
     run.polecat, run.agent, run.host, run.state, run.starter, run.claimed_at, run.started_at, run.ended_at, run.pid,
@@ -262,31 +248,6 @@ impl Store {
         self.write(stamp, |tx| {
             let sql = "UPDATE run SET starter = ?3 WHERE id = ?1 AND starter = ?2 AND state = 'starting'";
             Ok(tx.execute(sql, params![run.id, run.starter, starter])? > 0)
-        })
-    }
-
-    /// Takes what an agent says about its own run. Returns what became ready; `None`: it had said so before.
-    pub fn report(&mut self, report: &Report, stamp: &Stamp) -> std::result::Result<Option<Vec<String>>, StoreError> {
-        self.write(stamp, |tx| take_report(tx, report, stamp))
-    }
-
-    /// Remembers that a person is asked to look at a bead: a comment, a label, an event.
-    pub fn escalate(
-        &mut self,
-        bead: &str,
-        run: Option<&str>,
-        words: &str,
-        stamp: &Stamp,
-    ) -> std::result::Result<(), StoreError> {
-        self.write(stamp, |tx| {
-            let key = query::require(tx, bead)?;
-            if let Some(run) = run {
-                heard(tx, run)?;
-            }
-            beads::add_comment(tx, key, bead, words, stamp)?;
-            beads::relabel(tx, key, bead, &[ESCALATED.to_owned()], &[], stamp)?;
-            let data = json!({ "text": words });
-            events::append_of_run(tx, stamp, EventType::BeadEscalated, bead, run.unwrap_or_default(), &data)
         })
     }
 
@@ -585,38 +546,4 @@ fn plan_next(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, policy:
         contexts::again_as_new(tx, &Context { failures: 0, last_failure: None, retry_at, ..last }, how, stamp)?;
     }
     Ok(())
-}
-
-/// A run whose word counts: it lives, and nobody has told it to stop. // SPEC P7
-fn heard(tx: &Connection, id: &str) -> Result<Run> {
-    let stale = |why: &str| StoreError::from(Refusal::StaleRun { run: id.to_owned(), why: why.to_owned() });
-    match by_id(tx, id)? {
-        None => Err(stale("is not known here")),
-        Some(run) if !run.is_live() => Err(stale("has ended")),
-        Some(run) if run.stop.is_some() => Err(stale("was told to stop")),
-        Some(run) => Ok(run),
-    }
-}
-
-fn take_report(tx: &Connection, report: &Report, stamp: &Stamp) -> Result<Option<Vec<String>>> {
-    let outcome = match by_id(tx, &report.run)? {
-        Some(run) => steps::meant(tx, &run, report.outcome)?,
-        None => report.outcome,
-    };
-    if by_id(tx, &report.run)?.is_some_and(|run| run.said == Some(outcome)) {
-        return Ok(None);
-    }
-    let run = heard(tx, &report.run)?;
-    tx.execute(
-        "UPDATE run SET said = ?2, said_at = ?3, note = ?4, cost = coalesce(?5, cost),
-           cost_at = CASE WHEN ?5 IS NULL THEN cost_at ELSE ?3 END WHERE id = ?1",
-        params![run.id, outcome.as_str(), micros(stamp.now), report.note, report.cost],
-    )?;
-    let data = json!({ "outcome": outcome.as_str(), "note": report.note, "cost": report.cost,
-                       "polecat": run.polecat, "rig": run.rig });
-    events::append_of_run(tx, stamp, EventType::RunReported, &run.bead, &run.id, &data)?;
-    if outcome != Outcome::Completed || run.is_bead_done {
-        return Ok(Some(Vec::new()));
-    }
-    hooks::close_bead(tx, &run, report.note.as_deref(), stamp).map(Some)
 }

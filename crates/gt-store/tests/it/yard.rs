@@ -85,11 +85,21 @@ pub(crate) fn started(run: &str) -> Started {
         worktree: Some(format!("/trees/{run}")),
         log: format!("/logs/{run}"),
         formula: None,
+        conversation: None,
     }
 }
 
 pub(crate) fn ended(run: &str) -> Ended {
-    Ended { run: run.to_owned(), code: Some(1), signal: None, leftover: 0, worktree: None, branch: None, kept: None }
+    Ended {
+        run: run.to_owned(),
+        code: Some(1),
+        signal: None,
+        leftover: 0,
+        worktree: None,
+        branch: None,
+        kept: None,
+        told: None,
+    }
 }
 
 impl Yard {
@@ -335,7 +345,8 @@ const NEVER: [(&str, &str); 10] = [
         "SELECT run.id FROM run JOIN bead ON bead.key = run.bead LEFT JOIN dispatch_record AS record
            ON record.bead = run.bead
          WHERE run.id = (SELECT max(id) FROM run AS other WHERE other.bead = run.bead) AND run.state = 'ended'
-           AND run.outcome IN ('step-done', 'failed', 'died', 'timed-out', 'stopped', 'not-started')
+           AND run.outcome IN ('step-done', 'failed', 'died', 'timed-out', 'stopped', 'not-started', 'rate-limited',
+             'agent-unable')
            AND bead.standing IS NOT NULL AND record.hold IS NULL
            AND NOT EXISTS (SELECT 1 FROM context WHERE context.bead = run.bead AND (context.state <> 'closed'
              OR closed_at >= run.ended_at AND close_reason IN ('stale-work-bead', 'invalid-context')))

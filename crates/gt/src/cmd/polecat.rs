@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
+use gt_core::agent::{Activity, Need, Usage};
 use gt_core::names;
 use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_core::text::many_lines;
@@ -146,7 +147,7 @@ pub(crate) struct Worker {
 }
 
 /// Every worker, by rig and name.
-pub(crate) fn workers(store: &mut Store, settings: &Settings) -> Result<Vec<Worker>, Failure> {
+pub(crate) fn workers(town: &Town, store: &mut Store, settings: &Settings) -> Result<Vec<Worker>, Failure> {
     let stall_after = settings.config.duration("witness.stall_after");
     let mut workers = Vec::new();
     for polecat in store.polecats()? {
@@ -154,14 +155,14 @@ pub(crate) fn workers(store: &mut Store, settings: &Settings) -> Result<Vec<Work
             Some(run) => store.run(run)?,
             None => None,
         };
-        let state = state(&polecat, run.as_ref(), stall_after);
+        let state = state(town, &polecat, run.as_ref(), stall_after);
         workers.push(Worker { polecat, run, state });
     }
     Ok(workers)
 }
 
 /// What it does, by looking.
-fn state(polecat: &Polecat, run: Option<&Run>, stall_after: Duration) -> &'static str {
+fn state(town: &Town, polecat: &Polecat, run: Option<&Run>, stall_after: Duration) -> &'static str {
     let Some(run) = run.filter(|run| polecat.run.is_some() && run.is_live()) else {
         return if polecat.kept.is_some() { "gone" } else { "idle" };
     };
@@ -171,14 +172,17 @@ fn state(polecat: &Polecat, run: Option<&Run>, stall_after: Duration) -> &'stati
             // One that has finished its work is only waiting to be recorded.
             if run.is_bead_done { "idle" } else { "gone" }
         }
-        _ if run.log.as_deref().is_some_and(|log| is_silent(Path::new(log), stall_after)) => "stalled",
+        // Who waits for somebody is silent with reason.
+        _ if run.waits_for().is_some() => "waiting",
+        _ if is_silent(&[town.log_path(&run.id), town.events_path(&run.id)], stall_after) => "stalled",
         _ => "working",
     }
 }
 
-fn is_silent(log: &Path, stall_after: Duration) -> bool {
-    let modified = std::fs::metadata(log).and_then(|metadata| metadata.modified());
-    modified.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|silence| silence > stall_after))
+/// Whether nothing was written for so long to any of these; where none is there nobody can tell.
+fn is_silent(files: &[PathBuf], stall_after: Duration) -> bool {
+    let modified = files.iter().filter_map(|file| std::fs::metadata(file).and_then(|data| data.modified()).ok()).max();
+    modified.is_some_and(|at| SystemTime::now().duration_since(at).is_ok_and(|silence| silence > stall_after))
 }
 
 fn open(context: &Context) -> Result<(Town, Settings, Store), Failure> {
@@ -189,11 +193,11 @@ fn open(context: &Context) -> Result<(Town, Settings, Store), Failure> {
 }
 
 fn list(context: &Context, rig: Option<&str>) -> Result<(), Failure> {
-    let (_, settings, mut store) = open(context)?;
+    let (town, settings, mut store) = open(context)?;
     if let Some(rig) = rig {
         store.rig(rig)?;
     }
-    let mut workers = workers(&mut store, &settings)?;
+    let mut workers = workers(&town, &mut store, &settings)?;
     workers.retain(|worker| rig.is_none_or(|rig| worker.polecat.rig == rig));
     if context.wants_json() {
         return context.json(&workers.iter().map(worker_json).collect::<Vec<_>>());
@@ -212,7 +216,7 @@ pub(crate) fn line(worker: &Worker, width: usize) -> String {
     let style = match worker.state {
         "working" | "starting" => BLUE,
         "gone" => RED,
-        "stalled" => YELLOW,
+        "stalled" | "waiting" => YELLOW,
         _ => DIM,
     };
     let who = format!("{}/{}", worker.polecat.rig, worker.polecat.name);
@@ -221,6 +225,12 @@ pub(crate) fn line(worker: &Worker, width: usize) -> String {
         (Some(run), "gone") if worker.polecat.run.is_none() => {
             let why = worker.polecat.kept.as_deref().unwrap_or_default();
             format!("{}: {why} in {}", run.bead, worker.polecat.worktree.as_deref().unwrap_or("?"))
+        }
+        (Some(run), "waiting") => {
+            let title = gt_core::text::one_line(&run.title);
+            let needs = run.waits_for().map(Need::words).unwrap_or_default();
+            let attach = format!("gt polecat attach {}", worker.polecat.name);
+            format!("{} {title}  {}", run.bead, paint(DIM, &format!("{needs}: `{attach}`")))
         }
         (Some(run), _) => {
             let since = time::format(run.started_at.unwrap_or(run.claimed_at));
@@ -247,13 +257,22 @@ fn worker_json(worker: &Worker) -> Value {
         "started_at": live.and_then(|run| run.started_at).map(time::format),
         "host": live.map(|run| &run.host),
         "pid": live.and_then(|run| run.pid),
+        "agent": live.map(|run| &run.agent),
+        "waiting_for": live.and_then(Run::waits_for).map(Need::as_str),
+        "activity": live.and_then(|run| run.activity).map(Activity::as_str),
+        "activity_at": live.and_then(|run| run.activity_at).map(time::format),
+        "conversation": live.and_then(|run| run.conversation.as_ref()),
+        "tokens_in": live.map(|run| run.usage.tokens_in),
+        "tokens_out": live.map(|run| run.usage.tokens_out),
+        "tokens_cached": live.map(|run| run.usage.tokens_cached),
+        "cost_usd": live.map(|run| run.usage.cost_micros as f64 / 1e6),
         "last_bead": worker.polecat.bead,
     })
 }
 
 /// The worker of this name, in whichever rig.
-fn find(store: &mut Store, settings: &Settings, name: &str) -> Result<Worker, Failure> {
-    let all = workers(store, settings)?;
+fn find(town: &Town, store: &mut Store, settings: &Settings, name: &str) -> Result<Worker, Failure> {
+    let all = workers(town, store, settings)?;
     let is_meant = |worker: &Worker| match name.split_once('/') {
         Some((rig, name)) => worker.polecat.rig == rig && worker.polecat.name.eq_ignore_ascii_case(name),
         None => worker.polecat.name.eq_ignore_ascii_case(name),
@@ -283,8 +302,8 @@ fn find(store: &mut Store, settings: &Settings, name: &str) -> Result<Worker, Fa
 }
 
 fn show(context: &Context, name: &str) -> Result<(), Failure> {
-    let (_, settings, mut store) = open(context)?;
-    let worker = find(&mut store, &settings, name)?;
+    let (town, settings, mut store) = open(context)?;
+    let worker = find(&town, &mut store, &settings, name)?;
     if context.wants_json() {
         return context.json(&worker_json(&worker));
     }
@@ -294,9 +313,12 @@ fn show(context: &Context, name: &str) -> Result<(), Failure> {
     let time_of = |at: Option<jiff::Timestamp>| at.map(time::format);
     let fields = [
         ("state", Some(worker.state.to_owned())),
+        ("waits", run.and_then(Run::waits_for).map(|need| need.words().to_owned())),
         ("bead", run.map(|run| format!("{} {}", run.bead, gt_core::text::one_line(&run.title)))),
         ("run", run.map(|run| run.id.clone())),
         ("agent", run.map(|run| run.agent.clone())),
+        ("talk", run.and_then(|run| run.conversation.clone())),
+        ("used", run.and_then(used)),
         ("process", live.and_then(|run| run.pid).map(|pid| pid.to_string())),
         ("session", live.and_then(|run| run.session.clone())),
         ("branch", run.and_then(|run| run.branch.clone())),
@@ -315,6 +337,14 @@ fn show(context: &Context, name: &str) -> Result<(), Failure> {
     context.say(&text)
 }
 
+/// What a run has used, as far as its agent tells.
+fn used(run: &Run) -> Option<String> {
+    let Usage { tokens_in, tokens_out, tokens_cached, cost_micros } = run.usage;
+    let cost = if cost_micros > 0 { format!(", ${:.2}", cost_micros as f64 / 1e6) } else { String::new() };
+    let tokens = format!("{tokens_in} tokens in ({tokens_cached} cached), {tokens_out} out{cost}");
+    (run.usage != Usage::default()).then_some(tokens)
+}
+
 /// The log of its live or last run.
 fn log_of(worker: &Worker, town: &Town) -> Result<File, Failure> {
     let none = || {
@@ -327,7 +357,7 @@ fn log_of(worker: &Worker, town: &Town) -> Result<File, Failure> {
 
 fn peek(context: &Context, args: &PeekArgs) -> Result<(), Failure> {
     let (town, settings, mut store) = open(context)?;
-    let worker = find(&mut store, &settings, &args.name)?;
+    let worker = find(&town, &mut store, &settings, &args.name)?;
     let mut log = log_of(&worker, &town)?;
     let failed = |source| TownError::Io { doing: "read", path: town.logs_dir(), source };
     let length = log.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -345,14 +375,14 @@ fn peek(context: &Context, args: &PeekArgs) -> Result<(), Failure> {
 
 fn logs(context: &Context, name: &str) -> Result<(), Failure> {
     let (town, settings, mut store) = open(context)?;
-    let worker = find(&mut store, &settings, name)?;
+    let worker = find(&town, &mut store, &settings, name)?;
     let mut log = log_of(&worker, &town)?;
     context.copy(&mut log)
 }
 
 fn stop(context: &Context, args: &StopArgs) -> Result<(), Failure> {
     let (town, settings, mut store) = open(context)?;
-    let worker = find(&mut store, &settings, &args.name)?;
+    let worker = find(&town, &mut store, &settings, &args.name)?;
     let who = format!("{}/{}", worker.polecat.rig, worker.polecat.name);
     let Some(run) = worker.run.filter(Run::is_live) else {
         return answer_stop(context, &who, "idle", &format!("{who} has no run; nothing was changed."));
@@ -421,7 +451,7 @@ fn remove_worktree(store: &mut Store, town: &Town, rig: &str, path: &Path, is_fo
 
 fn nuke(context: &Context, args: &NukeArgs) -> Result<(), Failure> {
     let (town, settings, mut store) = open(context)?;
-    let worker = find(&mut store, &settings, &args.name)?;
+    let worker = find(&town, &mut store, &settings, &args.name)?;
     let Polecat { rig, name, worktree: path, .. } = &worker.polecat;
     let busy = || gt_core::refusal::Refusal::PolecatBusy { rig: rig.clone(), name: name.clone(), what: "worktree" };
     if let Some(path) = path.as_ref().filter(|_| !args.force) {
@@ -447,8 +477,8 @@ fn nuke(context: &Context, args: &NukeArgs) -> Result<(), Failure> {
 }
 
 fn no_terminal(context: &Context, name: &str) -> Result<(), Failure> {
-    let (_, settings, mut store) = open(context)?;
-    let worker = find(&mut store, &settings, name)?;
+    let (town, settings, mut store) = open(context)?;
+    let worker = find(&town, &mut store, &settings, name)?;
     let session = worker.run.and_then(|run| run.session).unwrap_or_else(|| names::session("gt", name));
     Err(Failure::new(Kind::Refused, format!("{session} runs without a terminal"))
         .hint(format!("see what it prints with `gt polecat peek {name}`")))

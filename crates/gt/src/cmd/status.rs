@@ -56,7 +56,7 @@ fn look(context: &Context) -> Result<Screen, Failure> {
     };
     let policy = settings.policy(town.root());
     let outlook = store.outlook(&policy, context.now())?;
-    let workers = polecat::workers(&mut store, &settings)?;
+    let workers = polecat::workers(&town, &mut store, &settings)?;
     let pleas = store.pleas()?;
     let limit = if context.wants_json() { usize::MAX >> 1 } else { LINES_MAX };
     let (convoys, n_convoys) = store.open_convoys(limit)?;
@@ -123,6 +123,10 @@ fn part(title: &str, lines: Vec<String>, n_total: usize) -> String {
 fn needs(screen: &Screen) -> Option<String> {
     let sign = paint(RED, "!");
     let mut lines = Vec::new();
+    // Who waits for a person is the first that a person should hear of.
+    for worker in screen.workers.iter().filter(|worker| worker.state == "waiting") {
+        lines.push(format!("  {sign} {}", polecat::line(worker, 0)));
+    }
     lines.extend(screen.config_problem.iter().map(|problem| format!("  {sign} {problem}")));
     for (who, trouble) in &screen.outlook.state.troubles {
         lines.push(format!("  {sign} {who} is held up until {}: {}", time::format(trouble.until), trouble.reason));
@@ -198,6 +202,7 @@ fn screen_json(screen: &Screen) -> Value {
             "polecat": worker.polecat.name,
             "rig": worker.polecat.rig,
             "state": worker.state,
+            "waiting_for": worker.run.as_ref().and_then(gt_store::Run::waits_for).map(|need| need.as_str()),
             "bead": worker.run.as_ref().map(|run| &run.bead),
             "run": worker.run.as_ref().map(|run| &run.id),
             "step": worker.run.as_ref().and_then(|run| run.step.as_ref()),

@@ -24,6 +24,7 @@ const CLAIM: &str = "crates/gt-store/src/dispatch/claim.rs";
 const CONTEXTS: &str = "crates/gt-store/src/dispatch/contexts.rs";
 const LEDGER: &str = "crates/gt-store/src/ledger.rs";
 const OUTLOOK: &str = "crates/gt-store/src/dispatch/outlook.rs";
+const REPORTS: &str = "crates/gt-store/src/dispatch/reports.rs";
 const RUNS: &str = "crates/gt-store/src/dispatch/runs.rs";
 const SCENE: &str = "crates/gt-store/src/dispatch/scene.rs";
 const SLING: &str = "crates/gt-store/src/dispatch/sling.rs";
@@ -53,7 +54,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "unstored-word-acknowledged",
         what: "An agent is told that its word counts although it could not be stored.",
         edits: &[Edit {
-            file: RUNS,
+            file: REPORTS,
             from: r"self.write(stamp, |tx| take_report(tx, report, stamp))",
             to: r#"self.write(stamp, |tx| take_report(tx, report, stamp)).or_else(|error| match error {
                 StoreError::Busy { .. } | StoreError::Full { .. } if crate::defect("unstored-word-acknowledged") => {

@@ -293,9 +293,11 @@ fn again(yard: &mut Yard, at: usize) {
     let failure = NotStarted { run: id.clone(), error: "late".to_owned(), fault: Fault::Bead, worktree: None };
     let findings = match run.state {
         RunState::Starting => return,
-        RunState::Working => Findings { started: vec![started(&id)], not_started: vec![failure], ended: vec![] },
+        RunState::Working => {
+            Findings { started: vec![started(&id)], not_started: vec![failure], ..Findings::default() }
+        }
         RunState::Ended => {
-            Findings { started: vec![started(&id)], not_started: vec![failure], ended: vec![ended(&id)] }
+            Findings { started: vec![started(&id)], not_started: vec![failure], ended: vec![ended(&id)], told: vec![] }
         }
     };
     let before = (yard.export(), yard.store.last_event().expect("the log answers"), yard.run(&id));

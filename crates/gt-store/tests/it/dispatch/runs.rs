@@ -364,6 +364,7 @@ fn what_is_recorded_twice_or_late_changes_nothing() {
         started: vec![started(&run), started("run-unknown")],
         not_started: vec![failure(&run), failure("run-unknown")],
         ended: vec![ended(&run), ended("run-unknown")],
+        told: vec![],
     };
     yard.record(&late);
     assert_eq!(before, all_of(&mut yard));

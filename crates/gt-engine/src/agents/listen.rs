@@ -1,0 +1,172 @@
+//! Reading what agents have told: the stream that they print, or the lines that their hooks have left.
+//!
+//! What was read is kept in mind; of each file only its end is read, and of a flood only the last of it. Whoever begins to
+//! listen later reads the same files again, so nothing of this has to be stored.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use gt_core::agent::{Failure, Hook, LINE_BYTES_MAX, Told, Vendor};
+use gt_store::{Run, Telling};
+use jiff::Timestamp;
+
+use super::TERMINAL_MARK;
+use crate::town::Town;
+
+/// No more than this is read of a file at a time; what lies before is passed over.
+const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// A cost that has grown by so much is worth being remembered at once.
+const COST_STEP_MICROS: u64 = 10_000;
+
+/// Whoever listens to the agents of a town.
+#[derive(Debug, Default)]
+pub struct Listener {
+    ears: BTreeMap<String, Ear>,
+}
+
+/// What is known of one run.
+#[derive(Debug)]
+struct Ear {
+    vendor: Vendor,
+    told: Told,
+    log: Tail,
+    events: Tail,
+    is_in_terminal: bool,
+    /// The failure that was last passed on.
+    failure: Option<Failure>,
+}
+
+impl Listener {
+    /// Whether somebody is listened to.
+    pub fn is_listening(&self) -> bool {
+        !self.ears.is_empty()
+    }
+
+    /// Listens to these runs, and to no others any more; says what they have told that is not recorded and matters.
+    pub fn listen(
+        &mut self,
+        town: &Town,
+        runs: &[&Run],
+        speaks: impl Fn(&str) -> Option<Vendor>,
+        now: Timestamp,
+    ) -> Vec<Telling> {
+        self.ears.retain(|id, _| runs.iter().any(|run| run.id == *id));
+        let mut tellings = Vec::new();
+        for run in runs {
+            let Some(vendor) = speaks(&run.agent) else { continue };
+            let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(vendor));
+            ear.hear(town, &run.id, false, now);
+            if ear.has_news(run) {
+                tellings.push(ear.telling(&run.id));
+            }
+        }
+        tellings
+    }
+
+    /// That what was last told has been recorded.
+    pub fn note_recorded(&mut self, tellings: &[Telling]) {
+        for telling in tellings {
+            if let Some(ear) = self.ears.get_mut(&telling.run) {
+                ear.failure = telling.told.failure().cloned();
+            }
+        }
+    }
+
+    /// All that a run has told by now; with `is_over` also a last line that was not finished.
+    pub fn words_of(&mut self, town: &Town, run: &Run, vendor: Vendor, is_over: bool, now: Timestamp) -> Telling {
+        let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(vendor));
+        ear.hear(town, &run.id, is_over, now);
+        ear.telling(&run.id)
+    }
+}
+
+impl Ear {
+    fn new(vendor: Vendor) -> Ear {
+        Ear {
+            vendor,
+            told: Told::default(),
+            log: Tail::default(),
+            events: Tail::default(),
+            is_in_terminal: false,
+            failure: None,
+        }
+    }
+
+    fn telling(&self, run: &str) -> Telling {
+        Telling { run: run.to_owned(), vendor: self.vendor, told: self.told.clone() }
+    }
+
+    /// What cannot be read now is read later.
+    fn hear(&mut self, town: &Town, run: &str, is_over: bool, now: Timestamp) {
+        let Ear { vendor, told, log, events, is_in_terminal, .. } = self;
+        let heard = events.read(&town.events_path(run), is_over, |line| match Hook::parse(line) {
+            Some(hook) => told.hear_hook(&hook),
+            None => *is_in_terminal |= line == TERMINAL_MARK,
+        });
+        heard.unwrap_or_default();
+        // What stands on a screen is a picture, whatever it looks like.
+        if !*is_in_terminal {
+            log.read(&town.log_path(run), is_over, |line| told.hear_line(*vendor, line, now)).unwrap_or_default();
+        }
+    }
+
+    /// Whether it has told something that should be remembered, and is not.
+    fn has_news(&self, run: &Run) -> bool {
+        let told = &self.told;
+        let counts = run.stop.is_none() && run.said.is_none() && !run.is_bead_done;
+        let is_other = |name: &str| run.conversation.as_deref() != Some(name);
+        let has_failed =
+            told.failure() != self.failure.as_ref() && told.failure().is_some_and(|f| f.class.is_the_agents());
+        told.usage().cost_micros >= run.usage.cost_micros + COST_STEP_MICROS
+            || told.conversation().is_some_and(is_other)
+            || (counts && (told.activity() != run.activity || has_failed))
+    }
+}
+
+/// How far a file has been read.
+#[derive(Debug, Default)]
+struct Tail {
+    offset: u64,
+    /// The beginning of the line here was passed over.
+    is_inside: bool,
+}
+
+impl Tail {
+    /// Calls for each line that was finished since the last time; at the end also for one that never will be.
+    fn read(&mut self, path: &Path, is_over: bool, mut heard: impl FnMut(&str)) -> io::Result<()> {
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let length = file.metadata()?.len();
+        if length < self.offset {
+            *self = Tail::default();
+        }
+        let start = self.offset.max(length.saturating_sub(TAIL_BYTES_MAX));
+        self.is_inside |= start > self.offset;
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(length - start).read_to_end(&mut bytes)?;
+        let mut rest = bytes.as_slice();
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            if !std::mem::take(&mut self.is_inside) {
+                heard(String::from_utf8_lossy(&rest[..end]).trim());
+            }
+            rest = &rest[end + 1..];
+        }
+        let is_endless = rest.len() > LINE_BYTES_MAX;
+        if is_over && !self.is_inside && !is_endless {
+            heard(String::from_utf8_lossy(rest).trim());
+        }
+        let read = start + bytes.len() as u64;
+        self.is_inside |= is_endless;
+        self.offset = if self.is_inside || is_over { read } else { read - rest.len() as u64 };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
