@@ -5,6 +5,8 @@ mod fleet;
 #[path = "it/town.rs"]
 mod town;
 
+#[path = "it/agents.rs"]
+mod agents;
 #[path = "it/agreement.rs"]
 mod agreement;
 #[path = "it/bad_agents.rs"]

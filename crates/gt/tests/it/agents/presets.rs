@@ -1,0 +1,81 @@
+//! How the built-in agents are started, with programs of their names that note what they were given.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::fleet::Fleet;
+use crate::town::{session, snapshot};
+
+/// Puts a program of this name on the agent's PATH, which notes its arguments, input and environment, and ends its bead.
+fn install(fleet: &Fleet, name: &str) {
+    let bin = fleet.home("bin");
+    fs::create_dir_all(&bin).expect("the home can be written");
+    let script = format!(
+        "#!/bin/sh\nfor word; do echo \"arg $word\"; done > \"$HOME/{name}.args\"\ncat > \"$HOME/{name}.in\"\n\
+         env > \"$HOME/{name}.env\"\ngt done\n"
+    );
+    let path = bin.join(name);
+    fs::write(&path, script).expect("it can be written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be made a program");
+    let gt = std::path::Path::new(crate::town::GT).parent().expect("it is in a directory").display().to_string();
+    let path = format!("{}:{gt}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    fleet.set(&format!("agents.{name}.env"), &format!("{{ PATH = \"{path}\" }}"));
+}
+
+fn noted(fleet: &Fleet, name: &str, what: &str) -> String {
+    fs::read_to_string(fleet.home(&format!("{name}.{what}"))).expect("it was noted")
+}
+
+#[test]
+fn each_is_told_how_to_speak_and_never_waits_for_an_answer() {
+    let fleet = Fleet::new("true");
+    let mut shown = String::new();
+    for (name, bead) in [("claude", "gt-a"), ("codex", "gt-b"), ("gemini", "gt-c"), ("opencode", "gt-d")] {
+        install(&fleet, name);
+        fleet.hold(&[bead]);
+        let call = fleet.town.call(["sling", bead, "--agent", name]);
+        call.env("NODE_OPTIONS", "--inspect").env("CLAUDECODE", "1").run().success();
+        fleet.until_done(&[bead.to_owned()]);
+        let given = noted(&fleet, name, "in");
+        let args = noted(&fleet, name, "args");
+        let (text, how) =
+            if given.is_empty() { (args.clone(), "as an argument") } else { (given, "on standard input") };
+        assert!(text.contains(&format!("Your work is {bead}: Do {bead}")), "{name}: {text}");
+        let flags: Vec<&str> = args
+            .lines()
+            .filter_map(|line| line.strip_prefix("arg "))
+            .take_while(|word| !word.starts_with("You are"))
+            .collect();
+        shown.push_str(&format!("{name} {}, the assignment {how}\n", flags.join(" ")));
+        let env = noted(&fleet, name, "env");
+        assert!(!env.contains("NODE_OPTIONS=") && !env.contains("CLAUDECODE="), "{env}");
+    }
+    snapshot!(shown, @r"");
+    let row = fs::read_to_string(fleet.home("claude.env")).expect("it was noted");
+    let settings = row.lines().find_map(|line| line.strip_prefix("GT_AGENT_SETTINGS=")).expect("it knows its hooks");
+    let mode = fs::metadata(settings).expect("the file is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let hooks: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(settings).expect("it can be read")).expect("JSON");
+    let command = hooks["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().expect("a command");
+    assert!(command.ends_with("/gt' agent-event claude"), "{command}");
+}
+
+#[test]
+fn an_assignment_that_is_too_long_for_an_argument_is_read_by_the_agent() {
+    let fleet = Fleet::new("true");
+    install(&fleet, "gemini");
+    let long = "x".repeat(200 * 1024);
+    fleet.hold_lines(&[&format!(r#"{{"id":"gt-a","title":"Do gt-a","description":"{long}"}}"#)]);
+    fleet.town.gt(["sling", "gt-a", "--agent", "gemini"]).success();
+    fleet.until_done(&["gt-a".to_owned()]);
+    assert!(noted(&fleet, "gemini", "args").contains("Run `gt prime` first"));
+}
+
+#[test]
+fn a_shell_without_a_terminal_says_what_it_needs() {
+    let fleet = Fleet::new("true");
+    fleet.hold(&["gt-a"]);
+    let answers = [fleet.town.gt(["sling", "gt-a", "--agent", "shell"]), fleet.town.gt(["explain", "gt-a"])];
+    snapshot!(session(answers), @r"");
+}
