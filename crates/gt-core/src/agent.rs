@@ -103,7 +103,7 @@ impl Need {
             Need::Approval => "waits for an approval",
             Need::Question => "waits for an answer: its turn is over and the bead is not closed",
             Need::Auth => "waits for a login",
-            Need::Trust => "waits until its directory is trusted",
+            Need::Trust => "has not begun: its screen may ask for trust or a login",
             Need::Limit => "waits for a rate limit to pass",
         }
     }
@@ -331,6 +331,14 @@ impl Told {
     /// Takes in what a hook was called with.
     pub fn hear_hook(&mut self, hook: &Hook) {
         hook.facts().into_iter().for_each(|fact| self.take(fact, Source::Hook, hook.at));
+    }
+
+    /// Takes in that its hooks have been silent since it was started: before the first of them is called, an agent asks
+    /// whether it may work here at all.
+    pub fn hear_silence(&mut self, at: Timestamp) {
+        if self.activity.is_none() && self.source.is_none() {
+            self.turn_to(Activity::Waiting(Need::Trust), Source::Hook, at, None);
+        }
     }
 
     /// What the run does. On a terminal a turn that is over waits for whoever sits there.

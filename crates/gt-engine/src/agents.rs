@@ -16,7 +16,6 @@ use gt_core::agent::Vendor;
 
 use crate::config::{Config, Value, join};
 
-pub use self::hooks::TERMINAL_MARK;
 pub use self::launch::{Unfit, Workplace, base_branch, launch};
 pub use self::listen::Listener;
 pub use self::presets::{Call, PRESETS, Preset, Prompt};

@@ -546,6 +546,7 @@ impl Dispatcher {
             let is_stopped = self.stopped.contains(&run.id);
             let over_at = run.finished_at(self.now()).map(|at| at + FINISH_GRACE).or_else(|| lingers_until(&run));
             deadlines.extend(over_at.filter(|_| !is_stopped));
+            deadlines.extend(self.listener.next_look(&run));
             if run.state == RunState::Starting {
                 deadlines.push(run.claimed_at + settings.start_timeout);
                 // Whoever else is at it may die without a word, and of a start that was not answered nobody hears.

@@ -1,9 +1,12 @@
 //! Agents: they finish, fail, put off, hang, die, say it twice, or speak after they were declared dead.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io::Write as _;
 
 use gt_core::run::Outcome;
+use gt_engine::daemon::Cause;
 use gt_store::{Report, StoreError};
+use serde_json::json;
 
 use crate::part::Part;
 use crate::people::command;
@@ -20,9 +23,21 @@ enum Act {
     AskForHelp,
     Exit(i32),
     Die,
+    /// Prints something: that it goes on, waits for an approval, has met a limit that passes after so many seconds, is not
+    /// logged in, or that its turn is over.
+    Print(Line),
     /// Goes on, and is taken for dead.
     Vanish,
     Hang,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    GoesOn,
+    Asks,
+    Limit(Option<i64>),
+    NoLogin,
+    TurnOver,
 }
 
 #[derive(Default)]
@@ -92,6 +107,7 @@ impl Agents {
         match act {
             Some(Act::Say(outcome)) => drop(say(stage, run, outcome)),
             Some(Act::AskForHelp) => ask_for_help(stage, run),
+            Some(Act::Print(line)) => print(stage, run, line),
             Some(Act::Exit(code)) => self.end(stage, run, Some(code), None),
             Some(Act::Die) => self.end(stage, run, None, Some(SIGKILL)),
             Some(Act::Vanish) => self.end(stage, run, None, None),
@@ -100,7 +116,8 @@ impl Agents {
     }
 
     fn draw(&self, stage: &Stage) -> VecDeque<Act> {
-        use Act::{AskForHelp, Die, Exit, Hang, Say, Vanish};
+        use Act::{AskForHelp, Die, Exit, Hang, Print, Say, Vanish};
+        use Line::{Asks, GoesOn, Limit, NoLogin, TurnOver};
         let (done, failed, deferred) = (Say(Outcome::Completed), Say(Outcome::Failed), Say(Outcome::Deferred));
         let mut world = stage.world().lock();
         if self.are_good {
@@ -114,7 +131,13 @@ impl Agents {
         if world.rng.u32(0..3) == 0 {
             return VecDeque::from([done, Exit(0)]);
         }
-        let words = [done, done, failed, deferred, AskForHelp, Hang];
+        let words = [done, done, failed, deferred, AskForHelp, Hang, Print(GoesOn), Print(Asks), Print(TurnOver)];
+        let last_words = [Limit(None), Limit(Some(5)), Limit(Some(60)), Limit(Some(600)), NoLogin];
+        if world.rng.u32(0..6) == 0 {
+            let line = world.pick(&last_words).unwrap_or(NoLogin);
+            let then = world.pick(&[Exit(1), Exit(1), Die, Vanish, Hang, Print(GoesOn)]).unwrap_or(Die);
+            return VecDeque::from([Print(Asks), Print(line), then, Hang]);
+        }
         let n_words = world.rng.usize(0..4);
         let mut script: VecDeque<Act> = (0..n_words).filter_map(|_| world.pick(&words)).collect();
         script.extend(world.pick(&[Exit(0), Exit(3), Die, Vanish, Hang]));
@@ -165,6 +188,40 @@ fn say(stage: &mut Stage, run: &str, outcome: Outcome) -> Result<(), StoreError>
         stage.world().violation(format!("{complaint}: {run} said {outcome:?}, {answer:?}"));
     }
     answer.map(drop)
+}
+
+/// The agent prints a line; whoever listens hears of it, or not.
+fn print(stage: &mut Stage, run: &str, line: Line) {
+    let now = stage.world().now().as_second();
+    let result = |error: bool, status: u32, words: &str| json!({ "type": "result", "is_error": error, "api_error_status": status, "result": words, "total_cost_usd": 0.02 });
+    let lines = match line {
+        Line::GoesOn => vec![json!({ "type": "assistant", "message": { "content": [] } })],
+        Line::Asks => vec![json!({ "type": "control_request", "request": { "subtype": "can_use_tool" } })],
+        Line::TurnOver => vec![result(false, 0, "done")],
+        Line::NoLogin => vec![result(true, 401, "not logged in")],
+        Line::Limit(None) => vec![result(true, 429, "slow down")],
+        Line::Limit(Some(after)) => {
+            let info = json!({ "status": "rejected", "resetsAt": now + after });
+            vec![json!({ "type": "rate_limit_event", "rate_limit_info": info }), result(true, 429, "slow down")]
+        }
+    };
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let log = stage.ground.town.log_path(run);
+    let dir = stage.ground.town.logs_dir();
+    std::fs::create_dir_all(dir).expect("the town can be written");
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(log);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).expect("the town can be written");
+    let mut world = stage.world().lock();
+    match line {
+        Line::Limit(_) => drop(world.unable.insert(run.to_owned(), Outcome::RateLimited)),
+        Line::NoLogin => drop(world.unable.insert(run.to_owned(), Outcome::AgentUnable)),
+        Line::GoesOn | Line::TurnOver => drop(world.unable.remove(run)),
+        Line::Asks => {}
+    }
+    let lost_bell = world.faults.lost_bell;
+    if !world.chance(lost_bell) {
+        world.post_all(|| Cause::Told);
+    }
 }
 
 fn ask_for_help(stage: &mut Stage, run: &str) {

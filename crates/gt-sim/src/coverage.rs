@@ -42,7 +42,7 @@ impl fmt::Display for Phase {
 }
 
 /// Every event that the table knows.
-pub const EVENTS: [&str; 30] = [
+pub const EVENTS: [&str; 35] = [
     "bead.closed",
     "bead.reopened",
     "bead.deleted",
@@ -56,11 +56,14 @@ pub const EVENTS: [&str; 30] = [
     "context.scheduled by retry",
     "context.scheduled by witness",
     "context.scheduled by breaker",
+    "context.scheduled by agent",
     "context.failed",
     "context.closed cleared",
     "context.closed circuit-broken",
     "context.closed stale-work-bead",
     "run.started",
+    "run.waiting",
+    "run.resumed",
     "run.stopping",
     "run.reported completed",
     "run.reported failed",
@@ -72,6 +75,8 @@ pub const EVENTS: [&str; 30] = [
     "run.ended not-started",
     "run.ended stopped",
     "run.ended timed-out",
+    "run.ended rate-limited",
+    "run.ended agent-unable",
     "polecat.kept",
 ];
 
@@ -112,19 +117,22 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         },
         "context.scheduled by sling" => !is_done && !is_queued && matches!(run, None | Stopping),
         "context.scheduled by retry" => !is_done && matches!(run, None | Stopping | Starting | Spoken),
-        "context.scheduled by witness" => !is_done && !is_queued && run == None,
+        "context.scheduled by witness" | "context.scheduled by agent" => !is_done && !is_queued && run == None,
         "context.scheduled by breaker" => !is_queued && run == None,
         "context.failed" | "context.closed circuit-broken" => is_queued && run == None,
         "context.closed cleared" => is_queued,
         "context.closed stale-work-bead" => is_done && is_queued,
         "run.started" => !is_queued && !matches!(run, None | Working),
+        "run.waiting" | "run.resumed" => !is_done && matches!(run, Starting | Working),
         "run.stopping" => matches!(run, Starting | Working | Spoken),
         "run.reported completed" | "run.reported failed" | "run.reported deferred" => {
             matches!(run, Starting | Working | Spoken)
         }
         "run.ended completed" => run != None && (is_done || matches!(run, Spoken | Stopping)),
         "run.ended failed" | "run.ended deferred" => !is_done && matches!(run, Spoken | Stopping),
-        "run.ended died" => !is_done && matches!(run, Starting | Working),
+        "run.ended died" | "run.ended rate-limited" | "run.ended agent-unable" => {
+            !is_done && matches!(run, Starting | Working | Stopping)
+        }
         "run.ended not-started" => !is_queued && matches!(run, Starting | Stopping),
         "run.ended stopped" | "run.ended timed-out" => !is_done && run == Stopping,
         "polecat.kept" => run == None,

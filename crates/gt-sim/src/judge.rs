@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use gt_core::plan::Policy;
 use gt_core::run::RunState;
 use gt_core::status::Status;
-use gt_engine::dispatch::FINISH_GRACE;
+use gt_engine::dispatch::{FINISH_GRACE, lingers_until};
 use gt_engine::settings::Settings;
 use gt_store::{Outlook, Run, Store};
 use jiff::{SignedDuration, Timestamp};
@@ -92,6 +92,7 @@ impl Judge {
         if std::mem::replace(&mut self.n_jumps, n_jumps) != n_jumps {
             self.model.forget_distance();
         }
+        self.model.unable = stage.world().lock().unable.clone();
         loop {
             let events = self.store.events(self.seq, EVENTS_READ).map_err(|error| error.to_string())?;
             for event in &events {
@@ -229,6 +230,7 @@ impl Judge {
                     "was told to stop, and nobody stopped it"
                 }
                 () if is_past(run.finished_at(now), FINISH_GRACE) => "lives on after its work",
+                () if is_past(lingers_until(&run), SignedDuration::ZERO) => "lives on after its last word",
                 () if max_run.is_some_and(|max| is_past(run.started_at, max)) => "runs for too long",
                 () => continue,
             };
@@ -356,6 +358,7 @@ fn bounds(stage: &Stage) -> Bounds {
     if stage.world().lock().faults.broken_turn {
         bounds.spacing = 0; // the distance is kept by waiting for the turn
     }
+    bounds.may_misread = is_spoilt;
     if is_spoilt {
         bounds.attempts_min = bounds.attempts_min.min(Policy::default().redispatch_attempts);
         // Who has never read one claims nothing, but records ends by what holds in any town.

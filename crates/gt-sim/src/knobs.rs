@@ -9,6 +9,9 @@ use fastrand::Rng;
 pub const RIGS: [(&str, &str); 2] = [("shop", "gt"), ("mill", "ml")];
 pub const AGENTS: [&str; 2] = ["ada", "bob"];
 
+/// Whose lines all agents print.
+pub const SPEAKS: &str = "claude";
+
 /// No config lets more starts of one context fail.
 pub const FAILURES_MAX: i64 = 3;
 
@@ -110,7 +113,7 @@ impl Knobs {
                 .expect("writing to a string cannot fail");
         }
         for (agent, cap) in AGENTS.iter().zip(self.agents) {
-            writeln!(text, "agents.{agent}.command = [\"{agent}\"]\nagents.{agent}.max = {cap}")
+            writeln!(text, "agents.{agent}.command = [\"{agent}\"]\nagents.{agent}.max = {cap}\nagents.{agent}.speaks = \"{SPEAKS}\"")
                 .expect("writing to a string cannot fail");
         }
         text

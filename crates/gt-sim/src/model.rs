@@ -52,6 +52,10 @@ pub struct Model {
     pub is_paused: bool,
     /// Rigs that are not active.
     pub aside: BTreeMap<String, &'static str>,
+    /// Agents that are held up, and until when.
+    pub held: BTreeMap<String, Timestamp>,
+    /// What runs must end as, because of what they have told.
+    pub unable: BTreeMap<String, Outcome>,
     /// Runs that were claimed, with their beads.
     pub claimed: BTreeMap<String, String>,
     /// When they were.
@@ -74,6 +78,8 @@ pub struct Bounds {
     pub cooldown: i64,
     /// The most starts of a context that may fail.
     pub failures: i64,
+    /// Whoever records an end may not know what language its agent speaks.
+    pub may_misread: bool,
 }
 
 impl Bounds {
@@ -98,6 +104,7 @@ impl Bounds {
             attempts: settings.clone().map(|knobs| i64::from(knobs.attempts)).max().unwrap_or(i64::MAX),
             failures: settings.clone().map(|knobs| i64::from(knobs.max_failures)).max().unwrap_or(i64::MAX),
             cooldown: settings.map(|knobs| i64::from(knobs.cooldown)).min().unwrap_or(0),
+            may_misread: false,
         }
     }
 }
@@ -176,7 +183,8 @@ impl Model {
             }
             "run.ended" => {
                 label = format!("run.ended {}", data("outcome"));
-                end(event, &mut bead, &data("outcome"), &data("reason"))?;
+                let unable = event.run.as_ref().and_then(|run| self.unable.get(run).copied());
+                end(event, &mut bead, &data("outcome"), &data("reason"), unable, bounds.may_misread)?;
             }
             "context.failed" => {
                 let failures = event.data.get("failures").and_then(serde_json::Value::as_i64).unwrap_or(0);
@@ -208,12 +216,26 @@ impl Model {
         let rig = event.data.get("rig").or(event.data.get("name")).and_then(|name| name.as_str()).unwrap_or_default();
         match event.kind.as_str() {
             "scheduler.paused" => self.is_paused = true,
-            "scheduler.resumed" => self.is_paused = false,
+            "scheduler.resumed" => {
+                self.is_paused = false;
+                self.held.clear();
+            }
+            "scheduler.freed" => self.held.clear(),
+            "scheduler.held_up" => self.hold_up(event),
             "rig.parked" => drop(self.aside.insert(rig.to_owned(), "parked")),
             "rig.docked" => drop(self.aside.insert(rig.to_owned(), "docked")),
             "rig.removed" => drop(self.aside.insert(rig.to_owned(), "removed")),
             "rig.added" | "rig.unparked" | "rig.undocked" => drop(self.aside.remove(rig)),
             _ => {}
+        }
+    }
+
+    /// An agent that cannot work is left alone for a while.
+    fn hold_up(&mut self, event: &Event) {
+        let text = |key: &str| event.data.get(key).and_then(|value| value.as_str()).unwrap_or_default();
+        let agent = text("what").strip_prefix("agent `").and_then(|rest| rest.strip_suffix('`'));
+        if let (Some(agent), Some(until)) = (agent, gt_core::time::parse(text("until"))) {
+            self.held.insert(agent.to_owned(), until);
         }
     }
 
@@ -230,6 +252,9 @@ impl Model {
         }
         if let Some(state) = self.aside.get(&rig) {
             return Err(format!("{id} was claimed in rig {rig}, which is {state}"));
+        }
+        if let Some(until) = self.held.get(&agent).filter(|until| event.ts < **until) {
+            return Err(format!("{id} was given to {agent}, who is held up until {until}"));
         }
         if self.claimed.insert(run.clone(), id.to_owned()).is_some() {
             return Err(format!("the name {run} was given to two runs"));
@@ -311,7 +336,14 @@ fn with_run<'a>(event: &Event, bead: &'a mut ModelBead) -> Result<&'a mut ModelR
 }
 
 /// A run ends as what it said, what became of its bead and what it was told demand.
-fn end(event: &Event, bead: &mut ModelBead, outcome: &str, reason: &str) -> Result<(), String> {
+fn end(
+    event: &Event,
+    bead: &mut ModelBead,
+    outcome: &str,
+    reason: &str,
+    unable: Option<Outcome>,
+    may_misread: bool,
+) -> Result<(), String> {
     let run = with_run(event, bead)?.clone();
     let outcome = Outcome::parse(outcome).ok_or("a run ended without an outcome")?;
     let is_right = match outcome {
@@ -319,8 +351,10 @@ fn end(event: &Event, bead: &mut ModelBead, outcome: &str, reason: &str) -> Resu
         _ if bead.is_done => outcome == Outcome::Completed,
         _ => match (run.said, run.is_stopping) {
             (Some(said), _) => outcome == said,
-            (None, true) => matches!(outcome, Outcome::Stopped | Outcome::TimedOut),
-            (None, false) => outcome == Outcome::Died,
+            (None, true) if outcome.is_the_agents() => unable == Some(outcome),
+            (None, true) => matches!(outcome, Outcome::Stopped | Outcome::TimedOut | Outcome::Died),
+            (None, false) if may_misread && outcome == Outcome::Died => true,
+            (None, false) => outcome == unable.unwrap_or(Outcome::Died),
         },
     };
     if !is_right {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
+use gt_core::run::Outcome;
 use gt_engine::daemon::Cause;
 use jiff::{SignedDuration, Timestamp};
 
@@ -80,6 +81,8 @@ pub struct World {
     /// Which runs were told to stop since, and which ends were acknowledged.
     pub stops: Vec<String>,
     pub acknowledged: Vec<String>,
+    /// Runs whose last word is that they cannot work, and what their end must be.
+    pub unable: BTreeMap<String, Outcome>,
     /// What must not be, seen by those who are not the judge.
     pub violations: Vec<String>,
     /// What has happened, if somebody wants to know.
@@ -111,6 +114,7 @@ impl Shared {
             starts: Vec::new(),
             stops: Vec::new(),
             acknowledged: Vec::new(),
+            unable: BTreeMap::new(),
             violations: Vec::new(),
             story: tells.then(Vec::new),
         })))

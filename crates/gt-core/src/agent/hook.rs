@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::claude::named_failure;
-use super::{Fact, Need, Vendor, message, name, text};
+use super::{Fact, Failure, Need, Vendor, message, name, text, words};
 
 /// The fields that are kept.
-const KEPT: [&str; 12] = [
+const KEPT: [&str; 13] = [
     "hook_event_name",
     "type",
     "session_id",
@@ -20,6 +20,7 @@ const KEPT: [&str; 12] = [
     "notification_type",
     "error",
     "error_details",
+    "last_assistant_message",
     "reason",
     "source",
     "agent_id",
@@ -99,8 +100,10 @@ impl Hook {
             "Stop" if fields.get("background").is_some() => vec![Fact::Working],
             "Stop" | "AfterAgent" | "agent-turn-complete" => vec![Fact::TurnOver],
             "StopFailure" => {
-                let details = text(fields, "error_details").unwrap_or_else(|| "its model refused it".to_owned());
-                vec![Fact::Failed(named_failure(fields, "error", &details))]
+                let said = text(fields, "last_assistant_message").or_else(|| text(fields, "error_details"));
+                let said = said.unwrap_or_else(|| "its model refused it".to_owned());
+                let until = words::until(&said, self.at);
+                vec![Fact::Failed(Failure { until, ..named_failure(fields, "error", &said) })]
             }
             _ => Vec::new(),
         }

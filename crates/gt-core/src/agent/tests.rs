@@ -252,6 +252,18 @@ fn a_weaker_source_puts_in_doubt_and_never_decides() {
 }
 
 #[test]
+fn who_is_silent_from_the_start_asks_for_trust_until_it_speaks() {
+    let mut told = Told::default();
+    told.hear_silence(at(20));
+    assert_eq!((told.activity(), told.since()), (Some(Activity::Waiting(Need::Trust)), Some(at(20))));
+    told.hear_silence(at(30));
+    assert_eq!(told.since(), Some(at(20)));
+    told.hear_hook(&read_hook(Vendor::Claude, r#"{"hook_event_name":"SessionStart"}"#, at(40)).expect("a hook"));
+    told.hear_silence(at(50));
+    assert_eq!(told.activity(), Some(Activity::Working));
+}
+
+#[test]
 fn only_what_decides_something_calls_for_a_look() {
     let decides = |call: Value| read_hook(Vendor::Claude, &call.to_string(), at(0)).map(|hook| hook.decides());
     assert_eq!(decides(json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash" })), Some(false));
@@ -294,6 +306,13 @@ fn words_of_errors_have_a_class() {
     assert_eq!(until("try again in 1 hour 5 minutes."), Some(3900));
     assert_eq!(until("retry in 34.07s."), Some(35));
     assert_eq!(until("come in 5 colours"), None);
+    // It is 08:00.
+    assert_eq!(until("You've hit your session limit · resets 8:40am (UTC)"), Some(40 * 60));
+    assert_eq!(until("resets 3pm (UTC)"), Some(7 * 3600));
+    assert_eq!(until("resets 7am (UTC)"), Some(23 * 3600));
+    assert_eq!(until("resets 99999999999999999999am (UTC)"), None);
+    assert_eq!(until("resets soon (UTC)"), None);
+    assert_eq!(until("resets 8:40am (Europe/Berlin)"), None);
     assert_eq!(until("in 99999999999999999999 days"), Some(366 * 86_400));
 }
 

@@ -97,7 +97,7 @@ pub(super) fn failure(text: &str, at: Timestamp) -> Failure {
     Failure { class: class(&text), until: until(&text, at), message: text }
 }
 
-/// The time that an error names: seconds since 1970, or `in 3 days 2 hours 5 minutes`.
+/// The time that an error names: seconds since 1970, `in 3 days 2 hours 5 minutes`, or `resets 8:40am (UTC)`.
 pub(super) fn until(text: &str, at: Timestamp) -> Option<Timestamp> {
     let words: Vec<&str> = text
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '.')
@@ -108,9 +108,33 @@ pub(super) fn until(text: &str, at: Timestamp) -> Option<Timestamp> {
     if let Some(epoch) = epoch {
         return Timestamp::from_second(epoch).ok();
     }
-    let from = words.iter().position(|word| word.eq_ignore_ascii_case("in"))?;
-    let span = span(&words[from + 1..])?;
-    at.checked_add(span).ok()
+    let after = |mark: &str| words.iter().position(|word| word.eq_ignore_ascii_case(mark)).map(|at| &words[at + 1..]);
+    if let Some(until) = after("resets").and_then(|words| time_of_day(words, at)) {
+        return Some(until);
+    }
+    at.checked_add(span(after("in")?)?).ok()
+}
+
+/// The next time at which a clock in UTC shows this: `8 40am UTC`, `3pm UTC`. Other zones we know nothing of.
+fn time_of_day(words: &[&str], at: Timestamp) -> Option<Timestamp> {
+    let zone = words.iter().position(|word| *word == "UTC")?;
+    let (hour, minute, half) = match &words[..zone] {
+        [hour, rest] => (*hour, rest.get(..2)?, rest.get(2..)?),
+        [one] => (one.trim_end_matches(char::is_alphabetic), "0", one.trim_start_matches(char::is_numeric)),
+        _ => return None,
+    };
+    let bounded = |word: &str, most: i64| word.parse().ok().filter(|n| (0..=most).contains(n));
+    let (hour, minute) = (bounded(hour, 24)?, bounded(minute, 59)?);
+    let hour = match half.to_lowercase().as_str() {
+        "am" => hour % 12,
+        "pm" => hour % 12 + 12,
+        _ => hour,
+    };
+    const DAY: i64 = 86_400;
+    let of_day = (hour * 3600 + minute * 60).rem_euclid(DAY);
+    let midnight = at.as_second() - at.as_second().rem_euclid(DAY);
+    let today = midnight + of_day;
+    Timestamp::from_second(if today > at.as_second() { today } else { today + DAY }).ok()
 }
 
 /// The time that the first words name; `None` when they name none.

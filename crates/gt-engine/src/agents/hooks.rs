@@ -11,7 +11,9 @@ use gt_core::agent::Vendor;
 use serde_json::{Map, Value, json};
 
 /// The first line of the events of a run in a terminal: its hooks speak, and what it prints is a picture.
-pub const TERMINAL_MARK: &str = r#"{"terminal":true}"#;
+pub(super) const TERMINAL_MARK: &str = r#"{"terminal":true}"#;
+/// The same where we gave it hooks, so that silence means something.
+pub(super) const HOOKED_MARK: &str = r#"{"terminal":true,"hooked":true}"#;
 
 /// The moments of Claude at which it calls us.
 const CLAUDE: [&str; 14] = [
@@ -54,8 +56,9 @@ pub(super) fn write_settings(path: &Path, gt: &Path) -> io::Result<()> {
 }
 
 /// Begins the events of a run in a terminal.
-pub(super) fn begin_events(path: &Path) -> io::Result<()> {
-    private(path)?.write_all(format!("{TERMINAL_MARK}\n").as_bytes())
+pub(super) fn begin_events(path: &Path, is_hooked: bool) -> io::Result<()> {
+    let mark = if is_hooked { HOOKED_MARK } else { TERMINAL_MARK };
+    private(path)?.write_all(format!("{mark}\n").as_bytes())
 }
 
 /// A new file for our eyes only.

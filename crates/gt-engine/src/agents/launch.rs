@@ -101,7 +101,8 @@ fn write_files(
     }
     if place.in_terminal && agent.speaks.is_some() {
         let path = town.events_path(&assignment.run);
-        hooks::begin_events(&path).map_err(|error| (path, error))?;
+        let is_hooked = agent.terminal.argv.iter().any(|word| word == "{settings}" || word == "{codex-hooks}");
+        hooks::begin_events(&path, is_hooked).map_err(|error| (path, error))?;
     }
     Ok(())
 }

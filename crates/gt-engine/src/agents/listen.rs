@@ -10,15 +10,18 @@ use std::path::Path;
 
 use gt_core::agent::{Failure, Hook, LINE_BYTES_MAX, Told, Vendor};
 use gt_store::{Run, Telling};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use super::TERMINAL_MARK;
+use super::hooks::{HOOKED_MARK, TERMINAL_MARK};
 use crate::town::Town;
 
 /// No more than this is read of a file at a time; what lies before is passed over.
 const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// A cost that has grown by so much is worth being remembered at once.
 const COST_STEP_MICROS: u64 = 10_000;
+
+/// The first hook of an agent is called within a second or two of its start.
+const SILENCE: SignedDuration = SignedDuration::from_secs(20);
 
 /// Whoever listens to the agents of a town.
 #[derive(Debug, Default)]
@@ -34,6 +37,8 @@ struct Ear {
     log: Tail,
     events: Tail,
     is_in_terminal: bool,
+    /// Whether we gave it hooks, so that it should say something.
+    is_hooked: bool,
     /// The failure that was last passed on.
     failure: Option<Failure>,
 }
@@ -58,11 +63,20 @@ impl Listener {
             let Some(vendor) = speaks(&run.agent) else { continue };
             let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(vendor));
             ear.hear(town, &run.id, false, now);
+            if ear.is_hooked && silent_until(run).is_some_and(|at| now >= at) {
+                ear.told.hear_silence(now);
+            }
             if ear.has_news(run) {
                 tellings.push(ear.telling(&run.id));
             }
         }
         tellings
+    }
+
+    /// When somebody should look at a run that has said nothing yet.
+    pub fn next_look(&self, run: &Run) -> Option<Timestamp> {
+        let is_mute = self.ears.get(&run.id).is_some_and(|ear| ear.is_hooked && ear.told.activity().is_none());
+        silent_until(run).filter(|_| is_mute)
     }
 
     /// That what was last told has been recorded.
@@ -82,6 +96,11 @@ impl Listener {
     }
 }
 
+/// When the silence of a run that has hooks begins to mean something.
+fn silent_until(run: &Run) -> Option<Timestamp> {
+    run.started_at.map(|at| at + SILENCE)
+}
+
 impl Ear {
     fn new(vendor: Vendor) -> Ear {
         Ear {
@@ -90,6 +109,7 @@ impl Ear {
             log: Tail::default(),
             events: Tail::default(),
             is_in_terminal: false,
+            is_hooked: false,
             failure: None,
         }
     }
@@ -100,10 +120,13 @@ impl Ear {
 
     /// What cannot be read now is read later.
     fn hear(&mut self, town: &Town, run: &str, is_over: bool, now: Timestamp) {
-        let Ear { vendor, told, log, events, is_in_terminal, .. } = self;
+        let Ear { vendor, told, log, events, is_in_terminal, is_hooked, .. } = self;
         let heard = events.read(&town.events_path(run), is_over, |line| match Hook::parse(line) {
             Some(hook) => told.hear_hook(&hook),
-            None => *is_in_terminal |= line == TERMINAL_MARK,
+            None => {
+                *is_hooked |= line == HOOKED_MARK;
+                *is_in_terminal |= line == TERMINAL_MARK || line == HOOKED_MARK;
+            }
         });
         heard.unwrap_or_default();
         // What stands on a screen is a picture, whatever it looks like.

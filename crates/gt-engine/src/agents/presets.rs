@@ -106,6 +106,8 @@ pub const PRESETS: [Preset; 5] = [
         terminal: Words(
             &[
                 "codex",
+                "-c",
+                "allow_login_shell=false",
                 "-a",
                 "never",
                 "-s",
@@ -117,7 +119,18 @@ pub const PRESETS: [Preset; 5] = [
             Prompt::Arg,
         ),
         headless: Some(Words(
-            &["codex", "exec", "--json", "-s", "danger-full-access", "--skip-git-repo-check", "-"],
+            // A login shell would forget the PATH on which `gt` is.
+            &[
+                "codex",
+                "exec",
+                "--json",
+                "-c",
+                "allow_login_shell=false",
+                "-s",
+                "danger-full-access",
+                "--skip-git-repo-check",
+                "-",
+            ],
             Prompt::Stdin,
         )),
         env: &[],

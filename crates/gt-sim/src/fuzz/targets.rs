@@ -1,5 +1,6 @@
 //! Every target. A new one is a file here, its two lines below, and a folder of stored inputs.
 
+mod agent_events;
 mod config;
 mod fields;
 mod formula;
@@ -13,6 +14,7 @@ use super::Target;
 
 /// In the order in which they are searched.
 pub const ALL: &[Target] = &[
+    agent_events::TARGET,
     config::TARGET,
     fields::TARGET,
     formula::TARGET,

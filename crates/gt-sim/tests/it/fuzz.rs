@@ -31,6 +31,11 @@ fn check(name: &str, n_seeds: u64) {
 }
 
 #[test]
+fn what_agents_tell_keeps_its_promises() {
+    check("agent-events", 3_000);
+}
+
+#[test]
 fn a_config_file_and_its_edits_keep_their_promises() {
     check("config", 1_000);
 }

@@ -3,7 +3,7 @@
 use gt_core::event::EventType;
 use gt_core::plan::{Pause, Trouble, TroubleOf};
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -86,8 +86,15 @@ pub(crate) fn state(tx: &Connection, now: Timestamp) -> Result<SchedulerState> {
     Ok(state)
 }
 
-/// Remembers trouble.
+/// Remembers trouble, unless what is known already lasts longer.
 pub(crate) fn note_trouble(tx: &Connection, of: &TroubleOf, trouble: &Trouble, stamp: &Stamp) -> Result<()> {
+    let known: Option<i64> = tx
+        .prepare_cached("SELECT until FROM trouble WHERE scope = ?1")?
+        .query_row([of.key()], |row| row.get(0))
+        .optional()?;
+    if known.is_some_and(|until| until > micros(trouble.until)) {
+        return Ok(());
+    }
     tx.execute(
         "INSERT INTO trouble (scope, until, reason) VALUES (?1, ?2, ?3)
          ON CONFLICT (scope) DO UPDATE SET until = excluded.until, reason = excluded.reason",

@@ -72,7 +72,27 @@ fn a_run_that_waits_for_an_approval_is_shown_first_and_goes_on_when_it_was_answe
     assert_eq!(fleet.town.gt(["polecat", "list", "--json"]).json()[0]["state"], "working");
     fleet.open_gate("go");
     fleet.until_done(&["gt-a".to_owned()]);
-    snapshot!(session(answers), @r"");
+    snapshot!(session(answers), @r"
+    $ gt status
+    [TOWN]  daemon runs (process [PID])
+    1 of 5 slots taken, 4 free, deferred dispatch
+
+    Needs a person (1)
+      ! ● shop/Toast  waiting   gt-a Do gt-a  waits for an approval: `gt polecat attach Toast`
+
+    Running (1)
+      ● shop/Toast  waiting   gt-a Do gt-a  waits for an approval: `gt polecat attach Toast`
+
+    Nothing is scheduled.
+
+    Convoys (1)
+      hq-cv-id01  0/1 done  Work: Do gt-a
+    $ gt explain gt-a
+    gt-a is running:
+      - shop/Toast waits for an approval, since [TIME]: `gt polecat attach Toast`
+    $ gt polecat list
+    ● shop/Toast  waiting   gt-a Do gt-a  waits for an approval: `gt polecat attach Toast`
+    ");
 }
 
 #[test]
@@ -111,7 +131,19 @@ fn a_limit_costs_no_attempt_others_go_on_and_the_work_starts_by_itself_when_it_h
     fleet.until_done(&["gt-a".to_owned(), "gt-b".to_owned()]);
     assert_eq!(count(&events, "scheduler.held_up", None), 1);
     assert_eq!(number(&fleet, "SELECT max(attempts) FROM dispatch_record"), 0);
-    snapshot!(session(answers), @r"");
+    snapshot!(session(answers), @r"
+    $ gt explain gt-a
+    gt-a is scheduled:
+      - it is number 1 of 1 in the queue
+      - agent `scripted` is held up until [TIME]: it is rate limited: You have hit your limit
+    $ gt scheduler status
+    Scheduler
+      State:  active, deferred dispatch
+      Queued: 1 total, 1 ready
+      Active: 0 of 5 polecats, 5 free
+      Last dispatch: [TIME] (1 bead)
+      ! agent `scripted` is held up until [TIME]: it is rate limited: You have hit your limit
+    ");
 }
 
 #[test]

@@ -1,1 +1,95 @@
+//! Tests of reading a file that somebody else is writing.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
 use super::*;
+
+struct Log {
+    path: PathBuf,
+    tail: Tail,
+    _dir: TempDir,
+}
+
+impl Log {
+    fn new() -> Log {
+        let dir = tempfile::tempdir().expect("a directory");
+        Log { path: dir.path().join("log"), tail: Tail::default(), _dir: dir }
+    }
+
+    fn write(&self, text: &str) {
+        let mut file = OpenOptions::new().create(true).append(true).open(&self.path).expect("it can be opened");
+        file.write_all(text.as_bytes()).expect("it can be written");
+    }
+
+    fn heard(&mut self, is_over: bool) -> Vec<String> {
+        let mut heard = Vec::new();
+        self.tail.read(&self.path, is_over, |line| heard.push(line.to_owned())).expect("it can be read");
+        heard.retain(|line| !line.is_empty());
+        heard
+    }
+}
+
+#[test]
+fn each_line_is_heard_once_and_when_it_is_finished() {
+    let mut log = Log::new();
+    assert_eq!(log.heard(false), Vec::<String>::new(), "a file that is not there yet");
+    log.write("one\ntwo");
+    assert_eq!(log.heard(false), ["one"]);
+    assert_eq!(log.heard(false), Vec::<String>::new());
+    log.write(" more\nthree");
+    assert_eq!(log.heard(false), ["two more"]);
+    assert_eq!(log.heard(true), ["three"], "what nobody will finish is heard in the end");
+    assert_eq!(log.heard(true), Vec::<String>::new(), "and once");
+}
+
+#[test]
+fn a_line_without_end_is_passed_over_and_what_follows_is_heard() {
+    let mut log = Log::new();
+    log.write(&"x".repeat(LINE_BYTES_MAX + 1));
+    assert_eq!(log.heard(false), Vec::<String>::new());
+    log.write("rest\nnext\n");
+    assert_eq!(log.heard(false), ["next"]);
+}
+
+#[test]
+fn of_a_flood_only_the_end_is_read() {
+    let mut log = Log::new();
+    log.write("first\n");
+    let line = "y".repeat(1023) + "\n";
+    log.write(&line.repeat(usize::try_from(TAIL_BYTES_MAX).expect("it fits") / 1024 + 10));
+    log.write("last\n");
+    let heard = log.heard(false);
+    assert!(!heard.contains(&"first".to_owned()));
+    assert_eq!(heard.last().map(String::as_str), Some("last"));
+    assert!(heard.iter().all(|line| line == "last" || line.len() == 1023), "no half line is taken for a whole one");
+}
+
+#[test]
+fn what_stands_on_a_screen_is_no_stream_and_silence_is_a_question() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let now = Timestamp::from_second(1_800_000_000).expect("a time");
+    let (town, _) = Town::init(dir.path(), &gt_store::Stamp::new(now, "tester")).expect("the directory is empty");
+    fs::create_dir_all(town.logs_dir()).expect("the town can be written");
+    fs::write(town.log_path("r"), "{\"type\":\"result\",\"is_error\":false}\n").expect("it can be written");
+    fs::write(town.events_path("r"), format!("{HOOKED_MARK}\n")).expect("it can be written");
+    let mut ear = Ear::new(Vendor::Claude);
+    ear.hear(&town, "r", false, now);
+    assert_eq!((ear.told.activity(), ear.is_hooked), (None, true));
+    fs::remove_file(town.events_path("r")).expect("it is there");
+    let mut ear = Ear::new(Vendor::Claude);
+    ear.hear(&town, "r", false, now);
+    assert_eq!(ear.told.activity(), Some(gt_core::agent::Activity::TurnOver));
+}
+
+#[test]
+fn a_file_that_was_begun_anew_is_read_from_its_beginning() {
+    let mut log = Log::new();
+    log.write("one\ntwo\n");
+    log.heard(false);
+    fs::write(&log.path, "new\n").expect("it can be written");
+    assert_eq!(log.heard(false), ["new"]);
+}

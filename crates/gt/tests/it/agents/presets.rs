@@ -50,7 +50,12 @@ fn each_is_told_how_to_speak_and_never_waits_for_an_answer() {
         let env = noted(&fleet, name, "env");
         assert!(!env.contains("NODE_OPTIONS=") && !env.contains("CLAUDECODE="), "{env}");
     }
-    snapshot!(shown, @r"");
+    snapshot!(shown, @r"
+    claude -p --output-format stream-json --verbose --session-id [RUN] --permission-mode bypassPermissions, the assignment on standard input
+    codex exec --json -c allow_login_shell=false -s danger-full-access --skip-git-repo-check -, the assignment on standard input
+    gemini --approval-mode yolo --skip-trust --output-format stream-json -p, the assignment as an argument
+    opencode run --format json, the assignment as an argument
+    ");
     let row = fs::read_to_string(fleet.home("claude.env")).expect("it was noted");
     let settings = row.lines().find_map(|line| line.strip_prefix("GT_AGENT_SETTINGS=")).expect("it knows its hooks");
     let mode = fs::metadata(settings).expect("the file is there").permissions().mode();
@@ -77,5 +82,14 @@ fn a_shell_without_a_terminal_says_what_it_needs() {
     let fleet = Fleet::new("true");
     fleet.hold(&["gt-a"]);
     let answers = [fleet.town.gt(["sling", "gt-a", "--agent", "shell"]), fleet.town.gt(["explain", "gt-a"])];
-    snapshot!(session(answers), @r"");
+    snapshot!(session(answers), @r"
+    $ gt sling gt-a --agent shell
+    ! Could not start it, so it is scheduled: gt-a → shop (context: gt-wisp-id01)
+        agent `shell` is held up until [TIME]: agent `shell` needs a terminal; set `agents.shell.command`, or `gt config set runtime tmux`
+    Tracked by convoy hq-cv-id02.
+    $ gt explain gt-a
+    gt-a is scheduled:
+      - it is number 1 of 1 in the queue
+      - agent `shell` is held up until [TIME]: agent `shell` needs a terminal; set `agents.shell.command`, or `gt config set runtime tmux`
+    ");
 }
