@@ -212,12 +212,14 @@ fn print(stage: &mut Stage, run: &str, line: Line) {
     let file = std::fs::OpenOptions::new().create(true).append(true).open(log);
     file.and_then(|mut file| file.write_all(text.as_bytes())).expect("the town can be written");
     let mut world = stage.world().lock();
-    match line {
-        Line::Limit(_) => drop(world.unable.insert(run.to_owned(), Outcome::RateLimited)),
-        Line::NoLogin => drop(world.unable.insert(run.to_owned(), Outcome::AgentUnable)),
-        Line::GoesOn | Line::TurnOver => drop(world.unable.remove(run)),
-        Line::Asks => {}
-    }
+    let told = world.unable.entry(run.to_owned()).or_default();
+    told.now = match line {
+        Line::Limit(_) => Some(Outcome::RateLimited),
+        Line::NoLogin => Some(Outcome::AgentUnable),
+        Line::GoesOn | Line::TurnOver => None,
+        Line::Asks => told.now,
+    };
+    told.ever.extend(told.now);
     let lost_bell = world.faults.lost_bell;
     if !world.chance(lost_bell) {
         world.post_all(|| Cause::Told);

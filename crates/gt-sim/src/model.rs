@@ -15,6 +15,15 @@ use jiff::{SignedDuration, Timestamp};
 use crate::coverage::{Phase, RunPhase};
 use crate::knobs::{FAILURES_MAX, Knobs};
 
+/// What a run has told that keeps it from working.
+#[derive(Debug, Clone, Default)]
+pub struct Unable {
+    /// What it would end as now.
+    pub now: Option<Outcome>,
+    /// What it would have ended as at some time.
+    pub ever: Vec<Outcome>,
+}
+
 /// A run, from its claim to its end.
 #[derive(Debug, Clone)]
 pub struct ModelRun {
@@ -55,7 +64,7 @@ pub struct Model {
     /// Agents that are held up, and until when.
     pub held: BTreeMap<String, Timestamp>,
     /// What runs must end as, because of what they have told.
-    pub unable: BTreeMap<String, Outcome>,
+    pub unable: BTreeMap<String, Unable>,
     /// Runs that were claimed, with their beads.
     pub claimed: BTreeMap<String, String>,
     /// When they were.
@@ -183,8 +192,8 @@ impl Model {
             }
             "run.ended" => {
                 label = format!("run.ended {}", data("outcome"));
-                let unable = event.run.as_ref().and_then(|run| self.unable.get(run).copied());
-                end(event, &mut bead, &data("outcome"), &data("reason"), unable, bounds.may_misread)?;
+                let told = event.run.as_ref().and_then(|run| self.unable.get(run));
+                end(event, &mut bead, &data("outcome"), &data("reason"), told, bounds.may_misread)?;
             }
             "context.failed" => {
                 let failures = event.data.get("failures").and_then(serde_json::Value::as_i64).unwrap_or(0);
@@ -341,7 +350,7 @@ fn end(
     bead: &mut ModelBead,
     outcome: &str,
     reason: &str,
-    unable: Option<Outcome>,
+    told: Option<&Unable>,
     may_misread: bool,
 ) -> Result<(), String> {
     let run = with_run(event, bead)?.clone();
@@ -351,10 +360,11 @@ fn end(
         _ if bead.is_done => outcome == Outcome::Completed,
         _ => match (run.said, run.is_stopping) {
             (Some(said), _) => outcome == said,
-            (None, true) if outcome.is_the_agents() => unable == Some(outcome),
+            // Whoever was told to stop because of what it said may have got over it meanwhile.
+            (None, true) if outcome.is_the_agents() => told.is_some_and(|told| told.ever.contains(&outcome)),
             (None, true) => matches!(outcome, Outcome::Stopped | Outcome::TimedOut | Outcome::Died),
             (None, false) if may_misread && outcome == Outcome::Died => true,
-            (None, false) => outcome == unable.unwrap_or(Outcome::Died),
+            (None, false) => outcome == told.and_then(|told| told.now).unwrap_or(Outcome::Died),
         },
     };
     if !is_right {

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
-use gt_core::run::Outcome;
 use gt_engine::daemon::Cause;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::faults::Faults;
+use crate::model::Unable;
 
 /// When every simulation begins.
 const EPOCH: &str = "2026-06-01T00:00:00Z";
@@ -81,8 +81,8 @@ pub struct World {
     /// Which runs were told to stop since, and which ends were acknowledged.
     pub stops: Vec<String>,
     pub acknowledged: Vec<String>,
-    /// Runs whose last word is that they cannot work, and what their end must be.
-    pub unable: BTreeMap<String, Outcome>,
+    /// Runs that have said that they cannot work, and what their end must be.
+    pub unable: BTreeMap<String, Unable>,
     /// What must not be, seen by those who are not the judge.
     pub violations: Vec<String>,
     /// What has happened, if somebody wants to know.

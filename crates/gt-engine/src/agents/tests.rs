@@ -49,6 +49,7 @@ fn assignment(agent: &str) -> Assignment {
         fields: SlingFields::default(),
         attempts: 0,
         left_branch: None,
+        step: None,
         claimed_at: Timestamp::UNIX_EPOCH,
     }
 }
@@ -62,7 +63,7 @@ fn launched(config: &str, name: &str, in_terminal: bool) -> (TempDir, Town, Resu
     let agent = find(&config, name).expect("it is known");
     let log = town.log_path(RUN);
     let place = Workplace { dir: Path::new("/trees/it's"), branch: None, log: &log, in_terminal };
-    let launch = launch(&agent, &assignment(name), &place, &town);
+    let launch = launch(&agent, &assignment(name), &place, &town, None);
     (dir, town, launch)
 }
 
@@ -82,7 +83,13 @@ fn argv(config: &str, name: &str, in_terminal: bool) -> String {
 #[test]
 fn in_a_terminal_each_is_given_its_hooks_on_its_command_line() {
     let lines: Vec<String> = PRESETS.iter().map(|preset| argv("", preset.name, true)).collect();
-    insta::assert_snapshot!(lines.join("\n"), @r"");
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    claude --session-id 0198f3a0-1111-7abc-8def-0123456789ab --settings [TOWN]/.gt/logs/0198f3a0-1111-7abc-8def-0123456789ab.json --permission-mode bypassPermissions [ASSIGNMENT]
+    codex -c allow_login_shell=false -a never -s danger-full-access --dangerously-bypass-hook-trust -c projects={"/trees/it's"={trust_level="trusted"},"/rigs/shop"={trust_level="trusted"}} -c hooks.SessionStart=[{hooks=[{type="command",command="'[GT]' agent-event codex",timeout=5}]}] -c hooks.UserPromptSubmit=[{hooks=[{type="command",command="'[GT]' agent-event codex",timeout=5}]}] -c hooks.PreToolUse=[{hooks=[{type="command",command="'[GT]' agent-event codex",timeout=5}]}] -c hooks.PermissionRequest=[{hooks=[{type="command",command="'[GT]' agent-event codex",timeout=5}]}] -c hooks.PostToolUse=[{hooks=[{type="command",command="'[GT]' agent-event codex",timeout=5}]}] -c hooks.Stop=[{hooks=[{type="command",command="'[GT]' agent-event codex",timeout=5}]}] -c hooks.SubagentStop=[{hooks=[{type="command",command="'[GT]' agent-event codex",timeout=5}]}] [ASSIGNMENT]
+    gemini --approval-mode yolo --skip-trust -i [ASSIGNMENT]
+    opencode --prompt [ASSIGNMENT]
+    sh -c gt prime; exec "${SHELL:-sh}"
+    "#);
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub static KEYS: &[Key] = keys! {
     "agents.NAME.env" Kind::TextTable, is "{}",
         "extra environment of its processes";
     "agents.NAME.speaks" Kind::Choice(&["claude", "codex", "gemini", "opencode", "none"]), eg "claude",
-        "whose output its own is like, so that it is understood; unset: by its name";
+        "whose lines it prints";
     "agents.NAME.max" ANY, is "0",
         "runs of this agent at once; 0: no own cap";
 
