@@ -256,6 +256,7 @@ impl Usage {
     }
 
     /// What is used does not become less.
+    #[must_use]
     pub fn most(self, other: Usage) -> Usage {
         Usage {
             tokens_in: self.tokens_in.max(other.tokens_in),
@@ -325,12 +326,16 @@ impl Told {
             Vendor::Gemini => gemini::facts(&value, at),
             Vendor::Opencode => opencode::facts(&value, at),
         };
-        facts.into_iter().for_each(|fact| self.take(fact, Source::Stream, at));
+        for fact in facts {
+            self.take(fact, Source::Stream, at);
+        }
     }
 
     /// Takes in what a hook was called with.
     pub fn hear_hook(&mut self, hook: &Hook) {
-        hook.facts().into_iter().for_each(|fact| self.take(fact, Source::Hook, hook.at));
+        for fact in hook.facts() {
+            self.take(fact, Source::Hook, hook.at);
+        }
     }
 
     /// Takes in that its hooks have been silent since it was started: before the first of them is called, an agent asks
@@ -458,7 +463,7 @@ pub fn conversation_of(run: &str) -> String {
         return run.to_owned();
     }
     let hash = Sha256::digest(run.as_bytes());
-    let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let hex = hash.iter().take(16).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
     // Version 8: made by a rule of one's own.
     format!("{}-{}-8{}-8{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..32])
 }

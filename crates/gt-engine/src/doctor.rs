@@ -262,16 +262,13 @@ fn default_agent_finding(config: &Config, name: &str) -> Finding {
         let message = format!("the default agent {name} has no command");
         return Finding::bad("agent", Level::Warning, message, format!("set `agents.{name}.command`, {choose}"));
     };
-    match answer(&program, "--version") {
-        Some(version) => Finding::ok("agent", format!("{name}: {version}")),
-        None => {
-            let preset = PRESETS.iter().find(|preset| preset.name == name && preset.program() == program);
-            let install =
-                preset.map_or("install it".to_owned(), |preset| format!("install it with `{}`", preset.install));
-            let message = format!("the default agent {name} needs `{program}`, which is not on the PATH");
-            Finding::bad("agent", Level::Warning, message, format!("{install}, {choose}"))
-        }
+    if let Some(version) = answer(&program, "--version") {
+        return Finding::ok("agent", format!("{name}: {version}"));
     }
+    let preset = PRESETS.iter().find(|preset| preset.name == name && preset.program() == program);
+    let install = preset.map_or("install it".to_owned(), |preset| format!("install it with `{}`", preset.install));
+    let message = format!("the default agent {name} needs `{program}`, which is not on the PATH");
+    Finding::bad("agent", Level::Warning, message, format!("{install}, {choose}"))
 }
 
 /// The first line a program prints; `None` when it cannot be started.

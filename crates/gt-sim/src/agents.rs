@@ -205,7 +205,8 @@ fn print(stage: &mut Stage, run: &str, line: Line) {
             vec![json!({ "type": "rate_limit_event", "rate_limit_info": info }), result(true, 429, "slow down")]
         }
     };
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let text = lines.join("\n") + "\n";
     let log = stage.ground.town.log_path(run);
     let dir = stage.ground.town.logs_dir();
     std::fs::create_dir_all(dir).expect("the town can be written");

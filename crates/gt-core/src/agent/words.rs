@@ -117,6 +117,7 @@ pub(super) fn until(text: &str, at: Timestamp) -> Option<Timestamp> {
 
 /// The next time at which a clock in UTC shows this: `8 40am UTC`, `3pm UTC`. Other zones we know nothing of.
 fn time_of_day(words: &[&str], at: Timestamp) -> Option<Timestamp> {
+    const DAY: i64 = 86_400;
     let zone = words.iter().position(|word| *word == "UTC")?;
     let (hour, minute, half) = match &words[..zone] {
         [hour, rest] => (*hour, rest.get(..2)?, rest.get(2..)?),
@@ -130,7 +131,6 @@ fn time_of_day(words: &[&str], at: Timestamp) -> Option<Timestamp> {
         "pm" => hour % 12 + 12,
         _ => hour,
     };
-    const DAY: i64 = 86_400;
     let of_day = (hour * 3600 + minute * 60).rem_euclid(DAY);
     let midnight = at.as_second() - at.as_second().rem_euclid(DAY);
     let today = midnight + of_day;

@@ -121,11 +121,11 @@ impl Ear {
     /// What cannot be read now is read later.
     fn hear(&mut self, town: &Town, run: &str, is_over: bool, now: Timestamp) {
         let Ear { vendor, told, log, events, is_in_terminal, is_hooked, .. } = self;
-        let heard = events.read(&town.events_path(run), is_over, |line| match Hook::parse(line) {
-            Some(hook) => told.hear_hook(&hook),
-            None => {
-                *is_hooked |= line == HOOKED_MARK;
-                *is_in_terminal |= line == TERMINAL_MARK || line == HOOKED_MARK;
+        let heard = events.read(&town.events_path(run), is_over, |line| {
+            *is_hooked |= line == HOOKED_MARK;
+            *is_in_terminal |= line == TERMINAL_MARK || line == HOOKED_MARK;
+            if let Some(hook) = Hook::parse(line) {
+                told.hear_hook(&hook);
             }
         });
         heard.unwrap_or_default();

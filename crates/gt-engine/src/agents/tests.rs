@@ -72,12 +72,13 @@ fn argv(config: &str, name: &str, in_terminal: bool) -> String {
     let (_dir, town, launch) = launched(config, name, in_terminal);
     let launch = launch.expect("it can be started");
     let gt = std::env::current_exe().expect("we are a program").display().to_string();
-    let words = launch.argv.iter().map(|word| match word.starts_with("You are Toast") {
-        true => "[ASSIGNMENT]".to_owned(),
-        false => word.replace(&gt, "[GT]").replace(&town.root().display().to_string(), "[TOWN]"),
-    });
+    let root = town.root().display().to_string();
+    let masked = |word: &String| {
+        let is_assignment = word.starts_with("You are Toast");
+        if is_assignment { "[ASSIGNMENT]".to_owned() } else { word.replace(&gt, "[GT]").replace(&root, "[TOWN]") }
+    };
     let stdin = launch.stdin.map(|_| " < [ASSIGNMENT]").unwrap_or_default();
-    words.collect::<Vec<_>>().join(" ") + stdin
+    launch.argv.iter().map(masked).collect::<Vec<_>>().join(" ") + stdin
 }
 
 #[test]

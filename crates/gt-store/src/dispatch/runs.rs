@@ -539,9 +539,10 @@ fn plan_next(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, policy:
     // One that nobody can read is not tried again; its end is recorded all the same.
     if is_next && let Some(last) = contexts::by_id(tx, &run.context)?.filter(Context::is_valid) {
         // What its agent could not do waits for the agent, not for a pause of its own.
-        let (retry_at, how) = match outcome.is_the_agents() {
-            true => (None, "agent"),
-            false => (Some(stamp.now + policy.redispatch_cooldown), "witness"),
+        let (retry_at, how) = if outcome.is_the_agents() {
+            (None, "agent")
+        } else {
+            (Some(stamp.now + policy.redispatch_cooldown), "witness")
         };
         contexts::again_as_new(tx, &Context { failures: 0, last_failure: None, retry_at, ..last }, how, stamp)?;
     }

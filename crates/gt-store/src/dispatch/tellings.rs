@@ -2,7 +2,7 @@
 //!
 //! Only the word of a live run counts. What lines mean is `gt_core::agent`; when they are read is the engine's.
 
-use gt_core::agent::{Activity, Failure, Told, Usage, Vendor};
+use gt_core::agent::{Activity, Failure, Need, Told, Usage, Vendor};
 use gt_core::event::EventType;
 use gt_core::plan::{Trouble, TroubleOf, account_of};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -40,7 +40,7 @@ pub(crate) fn record(tx: &Connection, telling: &Telling, stamp: &Stamp) -> Resul
 }
 
 fn limit_it_waits_for(told: &Told) -> Option<&Failure> {
-    let is_limited = told.activity().and_then(Activity::need) == Some(gt_core::agent::Need::Limit);
+    let is_limited = told.activity().and_then(Activity::need) == Some(Need::Limit);
     told.failure().filter(|_| is_limited)
 }
 
@@ -73,12 +73,7 @@ fn turn(tx: &Connection, run: &Run, told: &Told, stamp: &Stamp) -> Result<()> {
     }
     let since = told.since().unwrap_or(stamp.now).min(stamp.now);
     tx.prepare_cached("UPDATE run SET activity = ?2, waiting_for = ?3, activity_at = ?4 WHERE id = ?1")?.execute(
-        params![
-            run.id,
-            now.map(Activity::as_str),
-            now.and_then(Activity::need).map(|need| need.as_str()),
-            micros(since)
-        ],
+        params![run.id, now.map(Activity::as_str), now.and_then(Activity::need).map(Need::as_str), micros(since)],
     )?;
     let was_waiting = run.activity.and_then(Activity::need).is_some();
     let (kind, data) = match now.and_then(Activity::need) {

@@ -202,7 +202,7 @@ fn screen_json(screen: &Screen) -> Value {
             "polecat": worker.polecat.name,
             "rig": worker.polecat.rig,
             "state": worker.state,
-            "waiting_for": worker.run.as_ref().and_then(gt_store::Run::waits_for).map(|need| need.as_str()),
+            "waiting_for": worker.run.as_ref().and_then(gt_store::Run::waits_for).map(gt_core::agent::Need::as_str),
             "bead": worker.run.as_ref().map(|run| &run.bead),
             "run": worker.run.as_ref().map(|run| &run.id),
             "step": worker.run.as_ref().and_then(|run| run.step.as_ref()),

@@ -11,14 +11,18 @@ use crate::yard::{Yard, asked, ended};
 /// What is known after these lines of Claude's stream.
 fn telling(yard: &Yard, run: &str, lines: &[Value]) -> Telling {
     let mut told = Told::default();
-    lines.iter().for_each(|line| told.hear_line(Vendor::Claude, &line.to_string(), yard.now));
+    for line in lines {
+        told.hear_line(Vendor::Claude, &line.to_string(), yard.now);
+    }
     Telling { run: run.to_owned(), vendor: Vendor::Claude, told }
 }
 
 fn hooked(yard: &Yard, run: &str, calls: &[Value]) -> Telling {
     let mut told = Told::default();
     let hooks = calls.iter().filter_map(|call| read_hook(Vendor::Claude, &call.to_string(), yard.now));
-    hooks.for_each(|hook| told.hear_hook(&hook));
+    for hook in hooks {
+        told.hear_hook(&hook);
+    }
     Telling { run: run.to_owned(), vendor: Vendor::Claude, told }
 }
 

@@ -29,7 +29,7 @@ fn noted(fleet: &Fleet, name: &str, what: &str) -> String {
 #[test]
 fn each_is_told_how_to_speak_and_never_waits_for_an_answer() {
     let fleet = Fleet::new("true");
-    let mut shown = String::new();
+    let mut shown = Vec::new();
     for (name, bead) in [("claude", "gt-a"), ("codex", "gt-b"), ("gemini", "gt-c"), ("opencode", "gt-d")] {
         install(&fleet, name);
         fleet.hold(&[bead]);
@@ -46,11 +46,11 @@ fn each_is_told_how_to_speak_and_never_waits_for_an_answer() {
             .filter_map(|line| line.strip_prefix("arg "))
             .take_while(|word| !word.starts_with("You are"))
             .collect();
-        shown.push_str(&format!("{name} {}, the assignment {how}\n", flags.join(" ")));
+        shown.push(format!("{name} {}, the assignment {how}", flags.join(" ")));
         let env = noted(&fleet, name, "env");
         assert!(!env.contains("NODE_OPTIONS=") && !env.contains("CLAUDECODE="), "{env}");
     }
-    snapshot!(shown, @r"
+    snapshot!(shown.join("\n"), @r"
     claude -p --output-format stream-json --verbose --session-id [RUN] --permission-mode bypassPermissions, the assignment on standard input
     codex exec --json -c allow_login_shell=false -s danger-full-access --skip-git-repo-check -, the assignment on standard input
     gemini --approval-mode yolo --skip-trust --output-format stream-json -p, the assignment as an argument
