@@ -169,6 +169,53 @@ fn prime_tells_the_agent_all_it_has_to_know_and_hook_what_it_holds() {
     ## Variables
     browser=all
 
+    ## Steps
+    Work by the formula mol-polecat-work, in this order:
+
+    ### 1 Read what is asked [read]
+    `gt prime` shows your assignment, `gt show gt-a` the bead with its comments and what it depends on. Read both to the
+    end, then what the repository says to newcomers: README, CONTRIBUTING, AGENTS.md or the like.
+    Done when: You can say in one sentence when gt-a is done, and how one would see it.
+
+    ### 2 Find out how it is now [understand]
+    Look at the code before you change it: where the behaviour lives, what calls it, which tests hold it in place. For a
+    fault, make it happen first. If somebody before you left a branch, see what of it can be used.
+    Note: If the work is not what its title says, is done already, or needs a decision that is not yours, do not guess: `gt escalate "what you need"`.
+    Needs: read
+
+    ### 3 See that you start from a sound place [ready]
+    `git status` is clean, and you are where your assignment says: on a branch that begins at main. Build and run
+    the tests once before your first change, so that you know later what was yours.
+    Note: Tests that fail before you begin: write it down with `gt create`, and go on if they are not in your way.
+    Needs: understand
+
+    ### 4 Do it: Fix the login [implement]
+    The smallest change that does all of what is asked, in the style of the code around it. Leave alone what has nothing to do
+    with gt-a; other work that you come across becomes a bead of its own (`gt create`). A new behaviour gets a test, a
+    mended fault one that failed before.
+    Needs: ready
+
+    ### 5 Read your own change as a stranger would [review]
+    Go through `git diff` line by line: leftovers, names, errors that are swallowed, cases that nobody thought of, documents that
+    are no longer true. Mend what you find.
+    Needs: implement
+
+    ### 6 Show that it works [test]
+    Run the formatter, the linter and the tests of the repository, and try the change the way a user would.
+    Done when: Everything that passed before passes, and the new tests do too.
+    Note: What fails is mended, not skipped.
+    Needs: review
+
+    ### 7 Commit [commit]
+    Small commits that each say what is now so, and why; name gt-a in the message. Nothing uncommitted stays behind.
+    Done when: `git status` is clean.
+    Needs: test
+
+    ### 8 Hand it over [hand-over]
+    `gt done --note "what you did, in a line"`, then end your process. If it could not be done, say so:
+    `gt done --status failed --note "why"`. Half of the work handed over as done costs more than none.
+    Needs: commit
+
     ## How to work
     - You share this directory with others. Commit only what is yours.
     - `gt prime` shows this text again, `gt show gt-a` the bead.
