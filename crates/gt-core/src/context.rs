@@ -47,6 +47,9 @@ pub struct SlingFields {
     pub owned: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// Asked for by `gt queue`: where the scheduler has no cap, the queue's limits hold.
+    #[serde(skip_serializing_if = "is_false")]
+    pub queued: bool,
     #[serde(skip_serializing_if = "is_zero")]
     pub dispatch_failures: i64,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,8 @@
 //! One planner serves the claim, the dry run, `status`, `list` and `explain`: each shows it the same candidates in the
 //! same order. It counts and decides; reading candidates and acting on its word is the store's and the engine's.
 
+mod queue;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
@@ -13,6 +15,8 @@ use crate::readiness::Standing;
 use crate::rig::RigState;
 use crate::text::one_line;
 use crate::time;
+
+pub use self::queue::{PerSide, QueueRules, Side};
 
 /// How many holders of a full cap are named.
 const HOLDERS_NAMED: usize = 5;
@@ -115,8 +119,12 @@ pub struct Policy {
     /// Whether a sling only stores and the daemon starts. // SPEC P2
     pub is_deferred: bool,
     pub caps: Caps,
-    /// Starts in one pass; `None`: every free slot.
+    /// Starts in one pass; `None`: every free slot. Queued work has its own where the queue rules it.
     pub batch: Option<usize>,
+    /// Starts of any kind in this one pass, because somebody said so.
+    pub batch_once: Option<usize>,
+    /// `None`: the scheduler's cap rules what is queued, too.
+    pub queue: Option<QueueRules>,
     /// The most urgent first instead of the first to come.
     pub by_priority: bool,
     pub default_agent: String,
@@ -138,6 +146,8 @@ impl Default for Policy {
             is_deferred: false,
             caps: Caps::default(),
             batch: None,
+            batch_once: None,
+            queue: None,
             by_priority: false,
             default_agent: "claude".to_owned(),
             host: "here".to_owned(),
@@ -149,6 +159,18 @@ impl Default for Policy {
             redispatch_cooldown: SignedDuration::from_mins(5),
             redispatch_attempts: 3,
         }
+    }
+}
+
+impl Policy {
+    /// Whose limits a bead is under that was queued, or was not.
+    pub fn side(&self, is_queued: bool) -> Side {
+        if is_queued && self.queue.is_some() { Side::Queue } else { Side::Scheduler }
+    }
+
+    /// Whether whoever goes by this starts anything of a side.
+    pub fn starts(&self, side: Side) -> bool {
+        side == Side::Scheduler || self.queue.as_ref().is_some_and(|queue| queue.is_open)
     }
 }
 
@@ -173,8 +195,9 @@ pub struct Scene {
     pub caps: Caps,
     pub live: Vec<Live>,
     pub finishing: Vec<Finishing>,
-    /// Starts in one pass; `None`: every free slot.
     pub batch: Option<usize>,
+    pub batch_once: Option<usize>,
+    pub queue: Option<QueueRules>,
     /// Starts that are still allowed in this second; `None`: no limit.
     pub starts_left: Option<usize>,
 }
@@ -200,6 +223,8 @@ pub struct Candidate {
     pub retry: Option<Retry>,
     /// Finishing runs whose bead this one waited for.
     pub predecessors: Vec<String>,
+    /// Whether it was queued, rather than slung.
+    pub is_queued: bool,
 }
 
 /// A time before which a scheduled bead is not tried.
@@ -271,7 +296,7 @@ pub struct Planner {
     n_here: usize,
     n_by_rig: BTreeMap<String, usize>,
     n_by_agent: BTreeMap<String, usize>,
-    n_started: usize,
+    n_started: PerSide<usize>,
     n_ready: usize,
     /// Finishing runs that have a successor waiting.
     promised: BTreeSet<String>,
@@ -284,7 +309,7 @@ impl Planner {
             n_here: 0,
             n_by_rig: BTreeMap::new(),
             n_by_agent: BTreeMap::new(),
-            n_started: 0,
+            n_started: PerSide::default(),
             n_ready: 0,
             promised: BTreeSet::new(),
             scene,
@@ -296,9 +321,13 @@ impl Planner {
         planner
     }
 
-    /// Slots that the town's cap leaves; `None` without a cap.
-    pub fn capacity(&self) -> Option<i64> {
-        self.scene.caps.town.map(|cap| cap as i64 - self.n_town as i64)
+    /// Slots that the cap of a side leaves; `None` without a cap.
+    pub fn capacity(&self, side: Side) -> Option<i64> {
+        let cap = match (side, &self.scene.queue) {
+            (Side::Queue, Some(queue)) => queue.cap,
+            _ => self.scene.caps.town,
+        };
+        cap.map(|cap| cap as i64 - self.n_town as i64)
     }
 
     pub fn n_live(&self) -> usize {
@@ -306,7 +335,7 @@ impl Planner {
     }
 
     pub fn n_started(&self) -> usize {
-        self.n_started
+        self.n_started.scheduler + self.n_started.queue
     }
 
     /// How many of those considered nothing of their own holds back.
@@ -314,21 +343,39 @@ impl Planner {
         self.n_ready
     }
 
-    /// Whether nothing more can start, whatever comes.
-    pub fn is_full(&self) -> bool {
-        !self.common_reasons().is_empty()
+    /// Whether nothing more of a side can start, whatever comes.
+    pub fn is_full(&self, side: Side) -> bool {
+        let is_unused = side == Side::Queue && self.scene.queue.is_none();
+        is_unused || !self.common_reasons().is_empty() || !self.side_reasons(side).is_empty()
+    }
+
+    fn side_of(&self, candidate: &Candidate) -> Side {
+        if candidate.is_queued && self.scene.queue.is_some() { Side::Queue } else { Side::Scheduler }
     }
 
     /// What limited the pass so far.
     pub fn limit(&self) -> Limit {
         match () {
             () if self.n_ready == 0 => Limit::None,
-            () if self.n_started == self.n_ready => Limit::Ready,
+            () if self.n_started() == self.n_ready => Limit::Ready,
             () if self.scene.pause.is_some() => Limit::Paused,
             () if !self.scene.guards.is_empty() || self.scene.troubles.contains_key(&TroubleOf::Town) => Limit::Guard,
-            () if self.scene.starts_left.is_some_and(|left| self.n_started >= left) => Limit::Guard,
-            () if self.scene.batch.is_some_and(|batch| self.n_started >= batch) => Limit::Batch,
+            () if self.scene.starts_left.is_some_and(|left| self.n_started() >= left) => Limit::Guard,
+            () if self.is_batch_over() => Limit::Batch,
             () => Limit::Capacity,
+        }
+    }
+
+    fn is_batch_over(&self) -> bool {
+        self.scene.batch_once.is_some_and(|batch| self.n_started() >= batch)
+            || Side::BOTH.into_iter().any(|side| self.batch(side).is_some_and(|n| *self.n_started.of(side) >= n))
+    }
+
+    /// How many starts of a side a pass may have.
+    fn batch(&self, side: Side) -> Option<usize> {
+        match side {
+            Side::Scheduler => self.scene.batch,
+            Side::Queue => self.scene.queue.as_ref().and_then(|queue| queue.batch),
         }
     }
 
@@ -336,8 +383,9 @@ impl Planner {
     pub fn consider(&mut self, candidate: &Candidate) -> Verdict {
         let mut reasons = self.own_reasons(candidate);
         self.n_ready += usize::from(reasons.is_empty());
-        let may_wait = reasons.is_empty();
+        let (may_wait, side) = (reasons.is_empty(), self.side_of(candidate));
         reasons.extend(self.common_reasons());
+        reasons.extend(self.side_reasons(side));
         reasons.extend(self.trouble("agent-held-up", &TroubleOf::Agent(candidate.agent.clone())));
         if candidate.account.is_some() {
             let account = account_of(&candidate.agent, candidate.account.as_deref());
@@ -352,7 +400,7 @@ impl Planner {
             return Verdict::Hold(reasons);
         }
         self.count(&candidate.rig, &candidate.agent, true);
-        self.n_started += 1;
+        *self.n_started.of_mut(side) += 1;
         Verdict::Start
     }
 
@@ -402,14 +450,28 @@ impl Planner {
             let cap = scene.caps.host.unwrap_or_default();
             reasons.push(reason("host-full", self.taken(cap, "this host", |live| live.is_here)));
         }
-        if scene.batch.is_some_and(|batch| self.n_started >= batch) {
-            let batch = scene.batch.unwrap_or_default();
-            let message = format!("a pass starts {batch} at most (`scheduler.batch_size`); it waits for the next one");
-            reasons.push(reason("batch", message));
+        if let Some(batch) = scene.batch_once.filter(|batch| self.n_started() >= *batch) {
+            reasons.push(batch_reason(batch, "--batch"));
         }
-        if scene.starts_left.is_some_and(|left| self.n_started >= left) {
+        if scene.starts_left.is_some_and(|left| self.n_started() >= left) {
             let message = "this second has had its starts (`guards.starts_per_second`)";
             reasons.push(reason("guard-starts", message.to_owned()));
+        }
+        reasons
+    }
+
+    /// What holds everybody of a side. // SPEC Q1
+    fn side_reasons(&self, side: Side) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        if let (Side::Queue, Some(queue)) = (side, &self.scene.queue) {
+            reasons.extend((!queue.is_open).then(queue::closed_reason));
+            if let Some(cap) = queue.cap.filter(|cap| self.n_town >= *cap) {
+                reasons.push(reason("queue-full", self.taken(cap, "the queue", |_| true)));
+            }
+        }
+        if let Some(batch) = self.batch(side).filter(|batch| *self.n_started.of(side) >= *batch) {
+            let key = if side == Side::Queue { "queue.batch_size" } else { "scheduler.batch_size" };
+            reasons.push(batch_reason(batch, key));
         }
         reasons
     }
@@ -481,6 +543,10 @@ fn full(caps: &BTreeMap<String, usize>, counts: &BTreeMap<String, usize>, name: 
 
 fn reason(code: &'static str, message: String) -> Reason {
     Reason { code, message }
+}
+
+fn batch_reason(batch: usize, key: &str) -> Reason {
+    reason("batch", format!("a pass starts {batch} at most (`{key}`); it waits for the next one"))
 }
 
 fn pause_reason(pause: &Pause) -> Reason {

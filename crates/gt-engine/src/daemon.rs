@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use gt_core::event::EventType;
+use gt_core::plan::PerSide;
 use gt_core::run::RunState;
 use gt_runtime::Ending;
 use gt_store::{Assignment, Run, Store};
@@ -23,6 +24,7 @@ use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::{TownError, chain};
 use crate::formulas::Library;
 use crate::lock::{Held, Lock};
+use crate::pace::Pace;
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
@@ -157,8 +159,6 @@ pub struct Daemon {
     seen: i64,
     /// Whether a write was heard of whose commit may not have been seen: then when to look again.
     look_again: Option<Duration>,
-    /// With a delay between starts: not before.
-    next_start: Option<Timestamp>,
     next_deadline: Option<Timestamp>,
     /// When starts are recorded that wait for something to be recorded with.
     record_at: Option<Timestamp>,
@@ -200,7 +200,6 @@ impl Daemon {
             log,
             seen,
             look_again: None,
-            next_start: None,
             next_deadline: None,
             record_at: None,
             next_patrol,
@@ -339,11 +338,8 @@ impl Daemon {
         self.reload_if_replaced();
         let since = self.dispatcher.now();
         loop {
-            let limit = self.limit()?;
-            let claimed = self.dispatcher.claim(&mut self.store, &self.settings, limit)?;
-            if limit.is_some() && !claimed.is_empty() {
-                self.next_start = Some(self.dispatcher.now() + self.settings.spawn_delay);
-            }
+            let limits = self.limits()?;
+            let claimed = self.dispatcher.claim(&mut self.store, &self.settings, limits)?;
             let (slow, quick): (Vec<Assignment>, Vec<Assignment>) =
                 claimed.into_iter().partition(|one| self.settings.isolation(&one.rig.name) == Isolation::Worktree);
             self.prepare_aside(slow);
@@ -361,16 +357,12 @@ impl Daemon {
     }
 
     /// With a delay between starts, one at a time, so that pause and clear still bite. // SPEC D4
-    fn limit(&mut self) -> Result<Option<usize>, TownError> {
+    fn limits(&mut self) -> Result<PerSide<Option<usize>>, TownError> {
         if !self.has_config {
-            return Ok(Some(0)); // nobody knows the caps, so nothing starts
+            return Ok(PerSide::both(Some(0))); // nobody knows the caps, so nothing starts
         }
-        if self.settings.spawn_delay.is_zero() {
-            return Ok(None);
-        }
-        let wait = once::until_next_start(&self.dispatcher, &mut self.store, &self.settings)?;
-        self.next_start = wait.map(|span| self.dispatcher.now() + span);
-        Ok(Some(usize::from(wait.is_none())))
+        let policy = self.settings.policy(self.town.root());
+        Ok(Pace::of(&self.settings, &policy, &mut self.store, self.dispatcher.now())?.limits)
     }
 
     /// Makes worktrees on threads of their own: a slow repository holds up nobody else.
@@ -442,11 +434,12 @@ impl Daemon {
         let mut deadlines = vec![
             self.store.next_deadline(&policy, since)?,
             self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
-            // What came due before that had to wait for it.
-            self.next_start,
         ];
-        if self.store.has_ready_contexts(now)? {
-            deadlines.push((!policy.guards.is_empty()).then(|| now + GUARD_RETRY));
+        // What came due before the distance was kept had to wait for it.
+        let waits = Pace::of(&self.settings, &policy, &mut self.store, now)?.waits;
+        deadlines.extend([waits.scheduler, waits.queue].map(|wait| wait.map(|wait| now + wait)));
+        if !policy.guards.is_empty() && self.store.has_startable_contexts(&policy, now)? {
+            deadlines.push(Some(now + GUARD_RETRY));
         }
         Ok(deadlines.into_iter().flatten().filter(|at| *at > since).min())
     }

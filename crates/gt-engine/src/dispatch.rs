@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use gt_core::plan::Policy;
+use gt_core::plan::{PerSide, Policy};
 use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting, StartError, Stop};
 use gt_store::{Advance, Assignment, Claimant, Ended, Fault, Findings, NotStarted, Run, Stamp, Started, Store};
@@ -152,12 +152,12 @@ impl Dispatcher {
         !self.pending.is_empty()
     }
 
-    /// Records what happened since the last pass, and claims what may start now: at most `limit`.
+    /// Records what happened since the last pass, and claims what may start now: at most so many of each side.
     pub fn claim(
         &mut self,
         store: &mut Store,
         settings: &Settings,
-        limit: Option<usize>,
+        limits: PerSide<Option<usize>>,
     ) -> Result<Vec<Assignment>, TownError> {
         let stamp = self.stamp();
         let policy = settings.policy(self.town.root());
@@ -166,10 +166,10 @@ impl Dispatcher {
             crash::point(CrashPoint::SawEnds);
         }
         findings.started.append(&mut self.pending);
-        let advance = if limit == Some(0) {
+        let advance = if limits == PerSide::both(Some(0)) {
             record(store, &findings, &policy, &stamp)?
         } else {
-            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limit);
+            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits);
             store.advance(&findings, &policy, Some(&mut claimant), &stamp)?
         };
         if !findings.started.is_empty() {
@@ -188,7 +188,7 @@ impl Dispatcher {
 
     /// Records what happened since the last pass and takes up what a dead process left half-way; claims nothing new.
     pub fn settle(&mut self, store: &mut Store, settings: &Settings) -> Result<Vec<Assignment>, TownError> {
-        self.claim(store, settings, Some(0))
+        self.claim(store, settings, PerSide::both(Some(0)))
     }
 
     /// Lets the dispatcher start runs that another verb of this process has claimed.
@@ -197,8 +197,8 @@ impl Dispatcher {
     }
 
     /// What a claim of this process looks like to the store.
-    pub fn claimant<'a>(&'a mut self, policy: &'a Policy, limit: Option<usize>) -> Claimant<'a> {
-        claimant(policy, &self.me, &mut self.new_run, limit)
+    pub fn claimant<'a>(&'a mut self, policy: &'a Policy, limits: PerSide<Option<usize>>) -> Claimant<'a> {
+        claimant(policy, &self.me, &mut self.new_run, limits)
     }
 
     /// Starts prepared runs, and records how that went.
@@ -583,9 +583,9 @@ fn claimant<'a>(
     policy: &'a Policy,
     me: &'a str,
     new_run: &'a mut (dyn FnMut() -> String + Send),
-    limit: Option<usize>,
+    limits: PerSide<Option<usize>>,
 ) -> Claimant<'a> {
-    Claimant { policy, starter: me, new_run, limit }
+    Claimant { policy, starter: me, new_run, limits }
 }
 
 /// What the runtime needs to know to find a run again.

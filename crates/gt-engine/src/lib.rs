@@ -15,6 +15,7 @@ pub mod git;
 pub mod intake;
 pub mod lock;
 pub mod once;
+pub mod pace;
 pub mod patrol;
 pub mod process_id;
 pub mod prompt;

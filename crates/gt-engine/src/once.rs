@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use gt_core::plan::{PerSide, Policy, Side};
 use gt_runtime::process::ProcessRuntime;
 use gt_store::{Assignment, Sling, Slung, Stamp, Store};
 use jiff::SignedDuration;
@@ -16,6 +17,8 @@ use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::TownError;
 use crate::formulas::Library;
 use crate::lock::Held;
+use crate::pace::{self, Pace};
+pub use crate::settings::Limits;
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Machine, Surroundings};
 use crate::town::Town;
@@ -48,25 +51,28 @@ pub struct Turn {
     pub settings: Settings,
 }
 
-/// Other limits than the settings', for one command.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
-    pub batch: Option<usize>,
-    pub max_polecats: Option<usize>,
-}
-
 impl Turn {
     /// Waits for it.
     pub fn take(around: &Arc<dyn Surroundings>, town: &Town, limits: Limits) -> Result<Turn, TownError> {
         let held = around.take_turn(town)?;
         let mut settings = Settings::load(town)?;
-        settings.limit_once(limits.batch, limits.max_polecats);
+        settings.limit_once(limits);
         Ok(Turn { around: Arc::clone(around), town: town.clone(), limits, held, settings })
     }
 
     /// Whether somebody else had it first.
     pub fn waited(&self) -> bool {
         self.held.waited
+    }
+
+    /// What was started counts against the batch that this command has asked for.
+    fn count_started(&mut self, n: usize) {
+        self.limits.batch = self.limits.batch.map(|batch| batch.saturating_sub(n));
+        self.settings.limit_once(self.limits);
+    }
+
+    fn is_batch_over(&self) -> bool {
+        self.limits.batch == Some(0)
     }
 
     /// Lets others pass for a while.
@@ -86,43 +92,47 @@ pub fn run(
     n_before: usize,
 ) -> Result<PassReport, TownError> {
     let mut report = PassReport::default();
-    let mut n_started = n_before;
+    let mut n_started = PerSide { scheduler: n_before, queue: 0 };
     loop {
-        let is_spaced = !turn.settings.spawn_delay.is_zero();
-        let left = turn.settings.policy(turn.town.root()).batch.map(|batch| batch.saturating_sub(n_started));
-        // Spaced starts are claimed one at a time, so that pause and clear still bite; together they are one batch.
-        if is_spaced && n_started > 0 && (left == Some(0) || !store.has_ready_contexts(dispatcher.now())?) {
-            return Ok(report);
-        }
-        if let Some(span) = until_next_start(dispatcher, store, &turn.settings)? {
-            turn = turn.step_aside(span)?;
-            continue;
-        }
-        let limit = if is_spaced { left.map(|left| left.min(1)).or(Some(1)) } else { left };
-        let claimed = dispatcher.claim(store, &turn.settings, limit)?;
-        let n_claimed = claimed.len();
+        let policy = turn.settings.policy(turn.town.root());
+        let pace = Pace::of(&turn.settings, &policy, store, dispatcher.now())?;
+        let claimed = dispatcher.claim(store, &turn.settings, smaller(pace.limits, left(&policy, n_started)))?;
+        let n_claimed = count(&policy, &claimed);
         report.extend(start(dispatcher, store, &turn.settings, claimed)?);
         dispatcher.acknowledge();
-        n_started += n_claimed;
-        if !is_spaced || n_claimed == 0 {
-            return Ok(report);
+        for side in Side::BOTH {
+            *n_started.of_mut(side) += n_claimed.of(side);
+        }
+        turn.count_started(n_claimed.scheduler + n_claimed.queue);
+        // Spaced starts are claimed one at a time, so that pause and clear still bite; together they are one batch.
+        let left = left(&policy, n_started);
+        let goes_on = |side: &Side| {
+            let is_early = pace.waits.of(*side).is_some();
+            (is_early || *n_claimed.of(*side) > 0) && *left.of(*side) != Some(0) && !turn.is_batch_over()
+        };
+        let waits = pace::until_next(&turn.settings, &policy, store, dispatcher.now())?;
+        match Side::BOTH.into_iter().filter(goes_on).filter_map(|side| *waits.of(side)).min() {
+            Some(span) => turn = turn.step_aside(span)?,
+            None => return Ok(report),
         }
     }
 }
 
-/// How long it is until the settings allow another start, whoever made the last one; `None`: it may be now.
-pub fn until_next_start(
-    dispatcher: &Dispatcher,
-    store: &mut Store,
-    settings: &Settings,
-) -> Result<Option<SignedDuration>, TownError> {
-    if settings.spawn_delay.is_zero() {
-        return Ok(None);
-    }
-    let now = dispatcher.now();
-    let last = store.scheduler_state(now)?.last_dispatch_at.filter(|at| *at <= now);
-    let left = last.map(|at| (at + settings.spawn_delay).duration_since(now));
-    Ok(left.filter(SignedDuration::is_positive))
+/// What a pass may still start of each side, by its batches.
+fn left(policy: &Policy, n_started: PerSide<usize>) -> PerSide<Option<usize>> {
+    let less = |batch: Option<usize>, n: usize| batch.map(|batch| batch.saturating_sub(n));
+    let queue = policy.queue.as_ref().and_then(|queue| queue.batch);
+    PerSide { scheduler: less(policy.batch, n_started.scheduler), queue: less(queue, n_started.queue) }
+}
+
+fn smaller(one: PerSide<Option<usize>>, other: PerSide<Option<usize>>) -> PerSide<Option<usize>> {
+    let of = |side: Side| [*one.of(side), *other.of(side)].into_iter().flatten().min();
+    PerSide { scheduler: of(Side::Scheduler), queue: of(Side::Queue) }
+}
+
+fn count(policy: &Policy, claimed: &[Assignment]) -> PerSide<usize> {
+    let of = |side: Side| claimed.iter().filter(|one| policy.side(one.fields.queued) == side).count();
+    PerSide { scheduler: of(Side::Scheduler), queue: of(Side::Queue) }
 }
 
 /// Starts what has been claimed.
@@ -214,16 +224,15 @@ pub fn sling(
         return Ok((schedule(store, wanted, &dispatcher.stamp())?, PassReport::default()));
     }
     settle(dispatcher, store, settings)?;
-    let is_time = until_next_start(dispatcher, store, settings)?.is_none();
-    let limit = (!settings.spawn_delay.is_zero()).then_some(usize::from(is_time));
+    let pace = Pace::of(settings, &policy, store, dispatcher.now())?;
     let stamp = dispatcher.stamp();
-    let (slung, claimed) = store.sling(wanted, Some(&mut dispatcher.claimant(&policy, limit)), &stamp)?;
+    let (slung, claimed) = store.sling(wanted, Some(&mut dispatcher.claimant(&policy, pace.limits)), &stamp)?;
     crash::point(CrashPoint::Scheduled);
     dispatcher.take(&claimed);
     let n_claimed = claimed.len();
     let mut report = start(dispatcher, store, settings, claimed)?;
     let has_daemon = around.has_daemon(&town);
-    if has_daemon && !settings.spawn_delay.is_zero() {
+    if has_daemon && settings.is_spaced(Side::Scheduler) {
         return Ok((slung, report)); // whatever has to keep its distance is the daemon's to start
     }
     if !has_daemon {

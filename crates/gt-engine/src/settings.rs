@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gt_core::plan::{Caps, Guard, Policy};
+use gt_core::plan::{Caps, Guard, PerSide, Policy, QueueRules, Side};
 use jiff::SignedDuration;
 
 use crate::config::{Config, Value, join};
@@ -21,7 +21,8 @@ const MEASURED_FOR: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Settings {
     pub config: Config,
-    pub spawn_delay: SignedDuration,
+    /// The least time between two starts; zero: they come together.
+    pub spawn_delay: PerSide<SignedDuration>,
     pub start_timeout: SignedDuration,
     /// `None`: runs may last for ever.
     pub max_run: Option<SignedDuration>,
@@ -29,6 +30,15 @@ pub struct Settings {
     policy: Policy,
     /// What the machine said last, and when: it is not asked at every turn.
     measured: Mutex<Option<(Instant, Vec<Guard>)>>,
+}
+
+/// Other limits than the config's, for one command.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    pub batch: Option<usize>,
+    pub max_polecats: Option<usize>,
+    /// Whether it starts what is queued, whatever `queue.enabled` tells the daemon.
+    pub starts_queued: bool,
 }
 
 /// Where a polecat works.
@@ -45,7 +55,7 @@ impl Settings {
         let span = |key: &str| SignedDuration::try_from(config.duration(key)).unwrap_or(SignedDuration::MAX);
         let some = |span: SignedDuration| (!span.is_zero()).then_some(span);
         Settings {
-            spawn_delay: span("scheduler.spawn_delay"),
+            spawn_delay: PerSide { scheduler: span("scheduler.spawn_delay"), queue: span("queue.spawn_delay") },
             start_timeout: span("scheduler.start_timeout"),
             max_run: some(span("witness.max_run")),
             heartbeat: span("daemon.heartbeat"),
@@ -78,9 +88,23 @@ impl Settings {
     }
 
     /// Other limits, for one command.
-    pub fn limit_once(&mut self, batch: Option<usize>, max_polecats: Option<usize>) {
-        self.policy.batch = batch.or(self.policy.batch);
-        self.policy.caps.town = max_polecats.or(self.policy.caps.town);
+    pub fn limit_once(&mut self, limits: Limits) {
+        self.policy.batch_once = limits.batch;
+        self.policy.caps.town = limits.max_polecats.or(self.policy.caps.town);
+        if let Some(queue) = &mut self.policy.queue {
+            queue.is_open = limits.starts_queued;
+            queue.cap = limits.max_polecats.or(queue.cap);
+            // Whoever names a number means it, more or less.
+            queue.batch = if limits.batch.is_some() { None } else { queue.batch };
+        }
+        if limits.batch.is_some() {
+            self.policy.batch = None;
+        }
+    }
+
+    /// Whether starts of a side keep a distance.
+    pub fn is_spaced(&self, side: Side) -> bool {
+        !self.spawn_delay.of(side).is_zero()
     }
 
     pub fn isolation(&self, rig: &str) -> Isolation {
@@ -114,6 +138,12 @@ fn policy(config: &Config) -> Policy {
             Some(Value::Integer(n)) => usize::try_from(n).ok(),
             _ => None,
         },
+        batch_once: None,
+        queue: town.is_none().then(|| QueueRules {
+            cap: count("queue.max_polecats"),
+            batch: count("queue.batch_size"),
+            is_open: config.boolean("queue.enabled"),
+        }),
         by_priority: config.text("scheduler.order").as_deref() == Some("priority"),
         default_agent: config.text("default_agent").unwrap_or_default(),
         host,

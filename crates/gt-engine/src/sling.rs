@@ -33,6 +33,8 @@ pub struct Request {
     pub fields: SlingFields,
     pub force: bool,
     pub no_convoy: bool,
+    /// Words that are commands beside ids, where the one that was typed is neither.
+    pub commands: &'static [&'static str],
     /// Flags that only make sense for single tasks, as they were typed.
     pub task_flags: Vec<&'static str>,
 }
@@ -106,7 +108,7 @@ pub fn understand(
         ([], Some(rig)) => return Err(BadRequest::OnlyARig { rig: rig.clone() }),
         ([], None) => return Err(BadRequest::Nothing),
         ([id], _) => {
-            if let Some(load) = find(store, id, &rigs, &formulas)? {
+            if let Some(load) = find(store, id, &rigs, &formulas, request.commands)? {
                 let mut sling = whole_load(request, load, rig.as_deref(), fields)?;
                 formulas.prescribe(&mut sling, store, &known_rigs)?;
                 return Ok(sling);
@@ -114,7 +116,7 @@ pub fn understand(
         }
         // A last word that cannot be a bead is a rig that was mistyped, and nothing of the batch is right.
         ([.., last], None) if matches!(rig::home(last, None, &known_rigs), Home::Nowhere) => {
-            find(store, last, &rigs, &formulas)?;
+            find(store, last, &rigs, &formulas, &[])?;
         }
         _ => {}
     }
@@ -134,15 +136,23 @@ fn split_rig(words: &[String], rigs: &[String]) -> (Vec<String>, Option<String>)
     }
 }
 
-/// Looks at the one bead that is named; a word that is nothing is told with both kinds of near matches.
-fn find(store: &mut Store, id: &str, rigs: &[String], formulas: &Formulas<'_>) -> Result<Option<Load>, BadRequest> {
+/// Looks at the one bead that is named; a word that is nothing is told with every kind of near matches.
+fn find(
+    store: &mut Store,
+    id: &str,
+    rigs: &[String],
+    formulas: &Formulas<'_>,
+    commands: &[&'static str],
+) -> Result<Option<Load>, BadRequest> {
     match store.load_of(id) {
         Err(StoreError::NoBead { id, .. }) if formulas.library.recipe(&id).is_some() => {
             Err(BadRequest::OnlyAFormula { name: id })
         }
         Err(StoreError::NoBead { id, near }) => {
+            let commands = gt_core::near::closest(&id, commands.iter().copied());
+            let commands = commands.into_iter().map(|command| format!("gt queue {command}"));
             let rigs = gt_core::near::closest(&id, rigs.iter().map(String::as_str));
-            Err(BadRequest::Unknown { word: id, near: near.into_iter().chain(rigs).collect() })
+            Err(BadRequest::Unknown { word: id, near: commands.chain(near).chain(rigs).collect() })
         }
         answer => Ok(answer?),
     }

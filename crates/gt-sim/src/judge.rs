@@ -180,9 +180,10 @@ impl Judge {
         let asleep = Judge::asleep_for(stage);
         let knobs = stage.settings.last().and_then(|setting| setting.knobs.as_ref());
         // Starts keep their distance; of a limit for each second it is enough to look once a second.
-        let pause = knobs.map_or(0, |knobs| knobs.spawn_delay.max(u32::from(knobs.per_second > 0)));
+        let pause = knobs
+            .map_or(0, |knobs| knobs.spawn_delay.max(knobs.queue.spawn_delay).max(u32::from(knobs.per_second > 0)));
         // With a batch, what one pass leaves waits for the next, whenever that is.
-        let is_drip = knobs.is_some_and(|knobs| knobs.batch > 0);
+        let is_drip = knobs.is_some_and(|knobs| knobs.batch > 0 || (knobs.town == 0 && knobs.queue.batch > 0));
         if let Some(stalled) = outlook.scheduled.iter().find(|scheduled| scheduled.starts)
             && !is_drip
             && asleep > SignedDuration::from_secs(i64::from(pause))
@@ -210,7 +211,7 @@ impl Judge {
         let due = self.store.next_deadline(&policy, now).map_err(|error| error.to_string())?;
         let outlook = self.check_reasons(stage)?;
         // What nothing of its own holds back is taken by a pass to come; when that is, the settings say.
-        let is_next = |code: &str| ["batch", "guard-starts", "no-capacity", "host-full"].contains(&code);
+        let is_next = |code: &str| ["batch", "guard-starts", "no-capacity", "queue-full", "host-full"].contains(&code);
         let waits = outlook.scheduled.iter().any(|one| one.reasons.iter().all(|reason| is_next(reason.code)));
         // A circuit that is broken lets one try through, as soon as a pass may start something.
         let is_broken = self.model.beads.values().any(|bead| bead.is_broken && !bead.is_done);
@@ -356,7 +357,8 @@ fn bounds(stage: &Stage) -> Bounds {
     let failures = stage.settings.iter().filter_map(|setting| setting.knobs.as_ref()).map(|knobs| knobs.max_failures);
     bounds.failures = failures.max().map_or(i64::MAX, i64::from);
     if stage.world().lock().faults.broken_turn {
-        bounds.spacing = 0; // the distance is kept by waiting for the turn
+        // The distance is kept by waiting for the turn.
+        (bounds.spacing, bounds.queue_spacing) = (0, bounds.queue_spacing.map(|_| 0));
     }
     bounds.may_misread = is_spoilt;
     if is_spoilt {

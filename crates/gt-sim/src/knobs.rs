@@ -23,6 +23,8 @@ pub struct Knobs {
     pub agents: [usize; 2],
     pub host: usize,
     pub batch: usize,
+    /// What rules queued work while `town` is zero.
+    pub queue: QueueKnobs,
     pub by_priority: bool,
     pub spawn_delay: u32,
     pub start_timeout: u32,
@@ -35,7 +37,26 @@ pub struct Knobs {
     pub heartbeat: u32,
 }
 
+/// The queue's own settings. Zero means: no limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueKnobs {
+    pub is_enabled: bool,
+    pub town: usize,
+    pub batch: usize,
+    pub spawn_delay: u32,
+}
+
 impl Knobs {
+    /// The cap that a queued bead is under.
+    pub fn queued_town(&self) -> usize {
+        if self.town > 0 { self.town } else { self.queue.town }
+    }
+
+    /// Whether the daemon starts what is queued.
+    pub fn starts_queued(&self) -> bool {
+        self.town > 0 || self.queue.is_enabled
+    }
+
     pub fn draw(rng: &mut Rng) -> Knobs {
         let mut one_of = |of: &[u32]| of[rng.usize(0..of.len())];
         Knobs {
@@ -44,6 +65,12 @@ impl Knobs {
             agents: [one_of(&[0, 0, 0, 1, 2]) as usize, one_of(&[0, 0, 0, 1]) as usize],
             host: one_of(&[0, 0, 0, 2]) as usize,
             batch: one_of(&[0, 0, 1, 2]) as usize,
+            queue: QueueKnobs {
+                is_enabled: one_of(&[0, 1]) == 1,
+                town: one_of(&[0, 1, 2, 4]) as usize,
+                batch: one_of(&[0, 0, 0, 1, 2]) as usize,
+                spawn_delay: one_of(&[0, 0, 1, 5]),
+            },
             by_priority: one_of(&[0, 1]) == 1,
             spawn_delay: one_of(&[0, 0, 0, 1, 5]),
             start_timeout: one_of(&[5, 60, 300]),
@@ -59,7 +86,9 @@ impl Knobs {
 
     /// A config under which everything gets done in the end, each time by another way.
     pub fn peaceful(rng: &mut Rng) -> Knobs {
-        Knobs { attempts: 100, max_run: 600, max_failures: 3, heartbeat: 1800, ..Knobs::draw(rng) }
+        let mut knobs = Knobs { attempts: 100, max_run: 600, max_failures: 3, heartbeat: 1800, ..Knobs::draw(rng) };
+        knobs.queue.is_enabled = true;
+        knobs
     }
 
     /// Nothing in the way of anybody.
@@ -70,6 +99,7 @@ impl Knobs {
             agents: [0, 0],
             host: 0,
             batch: 0,
+            queue: QueueKnobs { is_enabled: true, town: 0, batch: 0, spawn_delay: 0 },
             by_priority: false,
             spawn_delay: 0,
             start_timeout: 60,
@@ -95,6 +125,10 @@ impl Knobs {
             format!("daemon.heartbeat = \"{}s\"", self.heartbeat),
             format!("scheduler.max_polecats = {}", self.town),
             format!("scheduler.batch_size = {batch}"),
+            format!("queue.enabled = {}", self.queue.is_enabled),
+            format!("queue.max_polecats = {}", self.queue.town),
+            format!("queue.batch_size = {}", self.queue.batch),
+            format!("queue.spawn_delay = \"{}s\"", self.queue.spawn_delay),
             format!("scheduler.order = \"{order}\""),
             format!("scheduler.spawn_delay = \"{}s\"", self.spawn_delay),
             format!("scheduler.start_timeout = \"{}s\"", self.start_timeout),

@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::coverage::{Phase, RunPhase};
 use crate::knobs::{FAILURES_MAX, Knobs};
+use crate::processes::{DAEMON, RUNNER};
 
 /// What a run has told that keeps it from working.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +42,8 @@ pub struct ModelRun {
 pub struct ModelBead {
     pub is_done: bool,
     pub is_queued: bool,
+    /// By `gt queue`, rather than by a sling.
+    pub is_by_queue: bool,
     pub run: Option<ModelRun>,
     pub attempts: i64,
     /// Nothing starts it again by itself.
@@ -69,12 +72,21 @@ pub struct Model {
     pub claimed: BTreeMap<String, String>,
     /// When they were.
     claimed_at: Vec<Timestamp>,
+    /// When the last one was that was slung, and the last that came by the queue.
+    last_slung: Option<Timestamp>,
+    last_queued: Option<Timestamp>,
 }
 
 /// Town, rig and agent caps that a claim must keep; `None`: none.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
     pub town: Option<usize>,
+    /// The cap of what is queued.
+    pub queued_town: Option<usize>,
+    /// Whether the daemon may start what is queued.
+    pub starts_queued: bool,
+    /// The shortest time between two starts of the queue, in seconds, where it rules itself; `None`: it may not.
+    pub queue_spacing: Option<i64>,
     pub rigs: BTreeMap<String, Option<usize>>,
     pub agents: BTreeMap<String, Option<usize>>,
     pub host: Option<usize>,
@@ -104,6 +116,9 @@ impl Bounds {
         let rigs: Vec<&str> = crate::knobs::RIGS.iter().map(|(name, _)| *name).collect();
         Bounds {
             town: widest(&|knobs| knobs.town),
+            queued_town: widest(&Knobs::queued_town),
+            starts_queued: settings.clone().any(Knobs::starts_queued),
+            queue_spacing: queue_spacing(settings.clone()),
             rigs: named(&rigs, &|knobs, at| knobs.rigs[at]),
             agents: named(&crate::knobs::AGENTS, &|knobs, at| knobs.agents[at]),
             host: widest(&|knobs| knobs.host),
@@ -116,6 +131,12 @@ impl Bounds {
             may_misread: false,
         }
     }
+}
+
+/// A queued start keeps the queue's distance only where the scheduler has no cap.
+fn queue_spacing<'a>(mut settings: impl Iterator<Item = &'a Knobs> + Clone) -> Option<i64> {
+    let delays = settings.clone().map(|knobs| i64::from(knobs.queue.spawn_delay));
+    settings.all(|knobs| knobs.town == 0).then(|| delays.min()).flatten()
 }
 
 impl ModelBead {
@@ -163,6 +184,7 @@ impl Model {
                 let is_claimed = bead.run.as_ref().is_some_and(|run| !run.is_started) && !bead.is_queued;
                 bead.is_queued = !is_claimed || data("by") == "sling";
                 (bead.is_held, bead.is_broken) = (false, false);
+                bead.is_by_queue = event.data.get("queued").is_some_and(|queued| queued == true);
                 if data("by") == "retry" {
                     bead.attempts = 0;
                 }
@@ -268,6 +290,9 @@ impl Model {
         if self.claimed.insert(run.clone(), id.to_owned()).is_some() {
             return Err(format!("the name {run} was given to two runs"));
         }
+        if bead.is_by_queue && event.actor != RUNNER && !(event.actor == DAEMON && bounds.starts_queued) {
+            return Err(format!("{id} is queued, and {} claimed it unasked", event.actor));
+        }
         (bead.is_queued, bead.not_before) = (false, None);
         bead.run = Some(ModelRun {
             id: run,
@@ -282,7 +307,7 @@ impl Model {
             self.beads.iter().filter(|(other, _)| *other != id).filter_map(|(_, bead)| bead.run.as_ref()).collect();
         let n_of = |is_it: &dyn Fn(&ModelRun) -> bool| 1 + others.iter().filter(|run| is_it(run)).count();
         let counts = [
-            ("the town", n_of(&|_| true), bounds.town),
+            ("the town", n_of(&|_| true), if bead.is_by_queue { bounds.queued_town } else { bounds.town }),
             ("the host", n_of(&|_| true), bounds.host),
             ("its rig", n_of(&|run| run.rig == rig), bounds.rigs.get(&rig).copied().flatten()),
             ("its agent", n_of(&|run| run.agent == agent), bounds.agents.get(&agent).copied().flatten()),
@@ -292,18 +317,26 @@ impl Model {
                 return Err(format!("{id} was claimed as number {n} in {whose}, whose cap is {cap:?}"));
             }
         }
-        self.space(event.ts, bounds)
+        self.space(event.ts, bead.is_by_queue, bounds)
     }
 
     /// The clock was set: times before and after it cannot be compared.
     pub fn forget_distance(&mut self) {
         self.claimed_at.clear();
+        (self.last_slung, self.last_queued) = (None, None);
     }
 
     /// Starts keep their distance, and no second has too many. Only what lies before by the clock counts.
-    fn space(&mut self, now: Timestamp, bounds: &Bounds) -> Result<(), String> {
+    fn space(&mut self, now: Timestamp, is_by_queue: bool, bounds: &Bounds) -> Result<(), String> {
         let since = |span: SignedDuration| move |at: &&Timestamp| **at <= now && **at > now - span;
-        if let Some(last) = self.claimed_at.last().filter(since(SignedDuration::from_secs(bounds.spacing))) {
+        let (last, spacing) = match bounds.queue_spacing {
+            _ if bounds.town.is_some() => (self.claimed_at.last(), bounds.spacing),
+            _ if !is_by_queue => (self.last_slung.as_ref(), bounds.spacing),
+            Some(spacing) => (self.last_queued.as_ref(), spacing),
+            // Some configs have a cap and others have none: it may have been either distance.
+            None => (None, 0),
+        };
+        if let Some(last) = last.filter(since(SignedDuration::from_secs(spacing))) {
             return Err(format!("a start at {now} follows one at {last}"));
         }
         let n_in_second = 1 + self.claimed_at.iter().filter(since(SignedDuration::from_secs(1))).count();
@@ -311,6 +344,7 @@ impl Model {
             return Err(format!("{n_in_second} starts in a second, and {:?} are allowed", bounds.per_second));
         }
         self.claimed_at.push(now);
+        *(if is_by_queue { &mut self.last_queued } else { &mut self.last_slung }) = Some(now);
         Ok(())
     }
 

@@ -53,13 +53,13 @@ const DEEDS: [(Deed, u32); 17] = [
     (Deed::Update, 8),
     (Deed::Delete, 4),
     (Deed::Sling, 36),
-    (Deed::Queue, 6),
+    (Deed::Queue, 12),
     (Deed::Retry, 5),
     (Deed::Clear, 6),
     (Deed::Pause, 4),
     (Deed::SetRig, 4),
     (Deed::Stop, 6),
-    (Deed::Run, 2),
+    (Deed::Run, 4),
     (Deed::SpoilConfig, 2),
     (Deed::Configure, 5),
 ];
@@ -313,9 +313,10 @@ impl People {
         sling
     }
 
-    /// `gt sling --queue`: scheduling never changes a work bead, unless by force.
+    /// `gt queue`: scheduling never changes a work bead, unless by force.
     fn queue(&mut self, stage: &mut Stage) -> Result<(), StoreError> {
-        let sling = self.draw_sling(stage);
+        let mut sling = self.draw_sling(stage);
+        sling.fields.queued = true;
         let stamp = stage.stamp("ann");
         let look = |store: &mut Store| sling.beads.iter().map(|id| store.bead(id).ok()).collect::<Vec<_>>();
         let before = look(&mut stage.store);

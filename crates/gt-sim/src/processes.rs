@@ -18,6 +18,10 @@ use crate::stage::Stage;
 use crate::strand::Strand;
 use crate::world::{Pid, Shared};
 
+/// Whom the log names for what the daemon claims, and for what somebody has asked to be started now.
+pub const DAEMON: &str = "daemon";
+pub const RUNNER: &str = "runner";
+
 /// What a process does.
 #[derive(Debug, Clone)]
 pub enum Errand {
@@ -92,7 +96,7 @@ impl Ground {
             let (world, pid) = (around.world.clone(), around.pid);
             Box::new(move |line: &str| world.tell(|| format!("daemon {pid}: {line}")))
         };
-        let mut daemon = Daemon::new(self.dispatcher(around, "daemon"), store, sender, log)?;
+        let mut daemon = Daemon::new(self.dispatcher(around, DAEMON), store, sender, log)?;
         daemon.begin()?;
         {
             let mut world = around.world.lock();
@@ -107,7 +111,8 @@ impl Ground {
 
     fn command(&self, around: &Around, mut store: Store, errand: &Errand) -> Result<(), TownError> {
         ring_after_commit(&around.world, &mut store);
-        let mut dispatcher = self.dispatcher(around, "command");
+        let actor = if matches!(errand, Errand::Run) { RUNNER } else { "command" };
+        let mut dispatcher = self.dispatcher(around, actor);
         match errand {
             Errand::Daemon => {}
             Errand::Sling(sling) => {
@@ -124,7 +129,8 @@ impl Ground {
                 }
             }
             Errand::Run => {
-                let turn = once::Turn::take(dispatcher.around(), &self.town, once::Limits::default())?;
+                let limits = once::Limits { starts_queued: true, ..once::Limits::default() };
+                let turn = once::Turn::take(dispatcher.around(), &self.town, limits)?;
                 once::settle(&mut dispatcher, &mut store, &turn.settings)?;
                 once::run(&mut dispatcher, &mut store, turn, 0)?;
             }

@@ -20,7 +20,7 @@ mod store;
 pub use beads::{BeadPatch, Changed, NewBead};
 pub use check::{Disagreement, Inspection};
 pub use dispatch::check::Figure;
-pub use dispatch::claim::{Advance, Assignment, Claimant, Findings};
+pub use dispatch::claim::{Advance, Assignment, Claimant, Findings, Kinds};
 pub use dispatch::convoys::ConvoyProgress;
 pub use dispatch::outlook::{Outlook, Scheduled};
 pub use dispatch::polecats::Polecat;

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
     activity, agent_event, bead, completions, config, daemon, demo, doctor, done, escalate, explain, formula, hook,
-    init, keeper, man, polecat, prime, rig, scheduler, sling, status,
+    init, keeper, man, polecat, prime, queue, rig, scheduler, sling, status,
 };
 
 /// Where help lists the options that every command has.
@@ -85,6 +85,7 @@ pub(crate) enum Command {
     Status(status::StatusArgs),
     Explain(explain::ExplainArgs),
     Scheduler(scheduler::SchedulerArgs),
+    Queue(Box<queue::QueueArgs>),
     Polecat(polecat::PolecatArgs),
     Daemon(daemon::DaemonArgs),
     Prime(prime::PrimeArgs),

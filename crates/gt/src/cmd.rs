@@ -18,6 +18,7 @@ pub(crate) mod keeper;
 pub(crate) mod man;
 pub(crate) mod polecat;
 pub(crate) mod prime;
+pub(crate) mod queue;
 pub(crate) mod rig;
 pub(crate) mod scheduler;
 pub(crate) mod sling;
@@ -44,6 +45,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Activity(args) => activity::run(context, &args)?,
         Command::Sling(args) => return sling::run(context, *args),
         Command::Scheduler(args) => return scheduler::run(context, args),
+        Command::Queue(args) => return queue::run(context, *args),
         Command::Polecat(args) => polecat::run(context, args)?,
         Command::Daemon(args) => daemon::run(context, &args)?,
         Command::Keeper(args) => keeper::run(&args)?,

@@ -3,11 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
+use gt_core::plan::Side;
 use gt_engine::lock::Lock;
 use gt_engine::once;
 use gt_engine::settings::Settings;
 use gt_engine::{Town, TownError};
-use gt_store::{Stamp, Store};
+use gt_store::{Kinds, Stamp, Store};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -59,18 +60,21 @@ impl Context {
 
     /// In direct mode and without a daemon, what a command has made possible is started by that command. // SPEC P2
     pub(crate) fn carry_on(&self, town: &Town, store: &mut Store, after: After) -> Result<(), Failure> {
-        let has_work = store.has_ready_contexts(self.now())? || after == After::Exit;
+        let has_work = store.has_ready_contexts(Kinds::All, self.now())? || after == After::Exit;
         if self.is_dry_run() || !has_work || daemon_runs(town) {
             return Ok(());
         }
-        let is_deferred = self.settings(town)?.policy(town.root()).is_deferred;
-        if is_deferred && after == After::Command {
-            self.note_missing_daemon(town);
-            return Ok(());
-        }
-        // A polecat starts nobody; its end is noticed when it ends.
-        if after == After::Command && variable("GT_RUN").is_some() {
-            return Ok(());
+        if after == After::Command {
+            let policy = self.settings(town)?.policy(town.root());
+            let has_queued = policy.starts(Side::Queue) && store.has_ready_contexts(Kinds::Queued, self.now())?;
+            if policy.is_deferred || has_queued {
+                self.note_missing_daemon(town);
+            }
+            let has_slung = !policy.is_deferred && store.has_ready_contexts(Kinds::Slung, self.now())?;
+            // A polecat starts nobody; its end is noticed when it ends.
+            if !has_slung || variable("GT_RUN").is_some() {
+                return Ok(());
+            }
         }
         let report = once::carry_on(&mut once::dispatcher(town, &self.actor()), store)?;
         for one in report.started.iter().filter(|_| after == After::Command) {

@@ -74,6 +74,14 @@ impl Failure {
         self
     }
 
+    /// The same, said by a command of another name.
+    pub(crate) fn reworded(mut self, words: &[(&str, &str)]) -> Failure {
+        let reword = |text: String| words.iter().fold(text, |text, (from, to)| text.replace(from, to));
+        self.message = reword(self.message);
+        self.hint = self.hint.map(reword);
+        self
+    }
+
     fn caused_by(mut self, error: &dyn Error) -> Failure {
         let mut cause = error.source();
         while let Some(error) = cause {

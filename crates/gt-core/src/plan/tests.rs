@@ -18,6 +18,8 @@ fn scene() -> Scene {
         live: Vec::new(),
         finishing: Vec::new(),
         batch: None,
+        batch_once: None,
+        queue: None,
         starts_left: None,
     }
 }
@@ -36,6 +38,7 @@ fn candidate(bead: &str) -> Candidate {
         old_run: None,
         retry: None,
         predecessors: Vec::new(),
+        is_queued: false,
     }
 }
 
@@ -245,7 +248,7 @@ proptest! {
             };
             let can_start = candidate.standing == Standing::Ready && candidate.rig_state == Some(RigState::Active) && fits(&live);
             if can_start {
-                prop_assert!(!planner.is_full());
+                prop_assert!(!planner.is_full(Side::Scheduler));
             }
             match planner.consider(candidate) {
                 Verdict::Start => {
@@ -270,7 +273,7 @@ proptest! {
     ) {
         let live = vec![live("Toast", "shop", "claude"); n_live];
         let mut planner = Planner::new(Scene { caps: Caps { town, ..Caps::default() }, batch, live, ..scene() });
-        let capacity = planner.capacity();
+        let capacity = planner.capacity(Side::Scheduler);
         for _ in 0..n_ready {
             planner.consider(&candidate("x"));
         }

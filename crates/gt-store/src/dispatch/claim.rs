@@ -6,7 +6,7 @@
 use gt_core::context::{CloseReason, SlingFields};
 use gt_core::event::EventType;
 use gt_core::names;
-use gt_core::plan::{Planner, Policy, Verdict};
+use gt_core::plan::{PerSide, Planner, Policy, Side, Verdict};
 use gt_core::readiness::Standing;
 use gt_core::rig::Rig;
 use jiff::Timestamp;
@@ -36,8 +36,38 @@ pub struct Claimant<'a> {
     pub starter: &'a str,
     /// Makes run ids.
     pub new_run: &'a mut dyn FnMut() -> String,
-    /// Claims no more than this.
-    pub limit: Option<usize>,
+    /// Claims no more than this of each side.
+    pub limits: PerSide<Option<usize>>,
+}
+
+/// Which of the contexts whose work is ready are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kinds {
+    All,
+    /// What was queued is left out.
+    Slung,
+    Queued,
+}
+
+impl Kinds {
+    /// What belongs to the sides that are wanted.
+    pub fn of(policy: &Policy, is_wanted: impl Fn(Side) -> bool) -> Option<Kinds> {
+        match (is_wanted(Side::Scheduler), policy.queue.is_some(), is_wanted(Side::Queue)) {
+            (true, false, _) | (true, true, true) => Some(Kinds::All),
+            (true, true, false) => Some(Kinds::Slung),
+            (false, true, true) => Some(Kinds::Queued),
+            (false, _, _) => None,
+        }
+    }
+
+    /// The table to read, and what has to hold besides.
+    pub(crate) fn sql(self) -> (&'static str, &'static str) {
+        match self {
+            Kinds::All => ("context", "1"),
+            Kinds::Slung => ("context INDEXED BY context_slung", "context.queued = 0"),
+            Kinds::Queued => ("context", "context.queued = 1"),
+        }
+    }
 }
 
 /// A run that has been claimed and is to be started.
@@ -148,16 +178,23 @@ pub(crate) fn claim_ready(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &
     let candidates = Candidates::new(tx, policy, &rigs, &scene);
     let mut planner = Planner::new(scene);
     let mut stable = Stable::default();
-    let mut claimed = Vec::new();
+    let (mut claimed, mut n_claimed) = (Vec::new(), PerSide::<usize>::default());
     let mut after = Place::START;
-    let is_enough = |n: usize| claimant.limit.is_some_and(|limit| n >= limit);
-    'pages: while !planner.is_full() && !is_enough(claimed.len()) {
-        let page = ready_page(tx, policy.by_priority, &after, stamp.now)?;
+    let limits = claimant.limits;
+    let has_room = |planner: &Planner, n: &PerSide<usize>, side: Side| {
+        limits.of(side).is_none_or(|limit| *n.of(side) < limit) && !planner.is_full(side)
+    };
+    while let Some(kinds) = Kinds::of(policy, |side| has_room(&planner, &n_claimed, side)) {
+        let page = ready_page(tx, kinds, policy.by_priority, &after, stamp.now)?;
         let Some(last) = page.last() else { break };
         after = last.place();
         for item in page {
-            if planner.is_full() || is_enough(claimed.len()) {
-                break 'pages;
+            let side = policy.side(item.context.is_queued);
+            if !has_room(&planner, &n_claimed, side) {
+                if Kinds::of(policy, |side| has_room(&planner, &n_claimed, side)).is_none() {
+                    break;
+                }
+                continue;
             }
             let fields = match item.context.sling_fields() {
                 Ok(fields) => fields,
@@ -179,11 +216,13 @@ pub(crate) fn claim_ready(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &
                 let polecat = stable.find(tx, &rig.name, item.context.bead, stamp.now)?;
                 let hook = Hook { item, fields, rig, polecat, run, agent: candidate.agent };
                 claimed.push(hook.write(tx, claimant.starter, &policy.host, stamp)?);
+                *n_claimed.of_mut(side) += 1;
             }
         }
     }
     if !claimed.is_empty() {
-        scheduler::note_dispatch(tx, claimed.len(), stamp)?;
+        let is_any_queued = claimed.iter().any(|one: &Assignment| one.fields.queued);
+        scheduler::note_dispatch(tx, claimed.len(), is_any_queued, stamp)?;
     }
     Ok(claimed)
 }
@@ -251,18 +290,19 @@ impl Item {
 
 /// What can be started but for the caps: what the plan would hold anyway, because its rig takes no work or its time has
 /// not come, is passed over here, where that is cheap.
-fn ready_page(tx: &Connection, by_priority: bool, after: &Place, now: Timestamp) -> Result<Vec<Item>> {
+fn ready_page(tx: &Connection, kinds: Kinds, by_priority: bool, after: &Place, now: Timestamp) -> Result<Vec<Item>> {
     const AFTER: usize = contexts::N_COLUMNS;
     let (order, from) = if by_priority {
         ("context.priority, enqueued_at, context.id", "(context.priority, enqueued_at, context.id) > (?1, ?2, ?3)")
     } else {
         ("enqueued_at, context.id", "?1 IS NOT NULL AND (enqueued_at, context.id) > (?2, ?3)")
     };
+    let (table, is_wanted) = kinds.sql();
     let sql = format!(
         "SELECT {}, bead.id, bead.title, bead.assignee, context.priority,
            body ->> '$.description', body ->> '$.acceptance_criteria'
-         FROM context JOIN bead ON bead.key = context.bead JOIN bead_body ON bead_body.bead = context.bead
-         WHERE context.state = 'open' AND context.ready = 1 AND {from}
+         FROM {table} JOIN bead ON bead.key = context.bead JOIN bead_body ON bead_body.bead = context.bead
+         WHERE context.state = 'open' AND context.ready = 1 AND {is_wanted} AND {from}
            AND context.rig IN (SELECT name FROM rig WHERE state = 'active')
            AND (context.retry_at IS NULL OR context.retry_at <= ?4) ORDER BY {order} LIMIT {PAGE}",
         contexts::COLUMNS

@@ -34,14 +34,16 @@ pub(crate) struct Context {
     pub(crate) retry_at: Option<Timestamp>,
     pub(crate) closed_at: Option<Timestamp>,
     pub(crate) close_reason: Option<String>,
+    /// Whether it was queued, rather than slung.
+    pub(crate) is_queued: bool,
 }
 
 pub(crate) const COLUMNS: &str =
     "context.id, context.bead, context.rig, context.agent, context.assignee, context.state,
      context.enqueued_at, context.fields, context.failures, context.last_failure, context.retry_at, context.closed_at,
-     context.close_reason";
+     context.close_reason, context.queued";
 /// How many columns that are.
-pub(crate) const N_COLUMNS: usize = 13;
+pub(crate) const N_COLUMNS: usize = 14;
 
 pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Context> {
     Ok(Context {
@@ -58,6 +60,7 @@ pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Context> {
         retry_at: row.get::<_, Option<i64>>(10)?.map(timestamp),
         closed_at: row.get::<_, Option<i64>>(11)?.map(timestamp),
         close_reason: row.get(12)?,
+        is_queued: row.get(13)?,
     })
 }
 
@@ -111,7 +114,7 @@ impl Store {
                     [&context.id],
                 )?;
                 reset(tx, key)?;
-                note_scheduled(tx, &context.id, bead, "retry", stamp)?;
+                note_scheduled(tx, &context.id, bead, ("retry", context.is_queued), stamp)?;
                 return Ok(context.id);
             }
             let last = record.context.map(|id| by_id(tx, &id)).transpose()?.flatten();
@@ -160,9 +163,9 @@ pub(crate) fn insert(tx: &Connection, new: &NewContext<'_>, stamp: &Stamp) -> Re
     let id = free_id(tx, new, stamp)?;
     tx.prepare_cached(
         "INSERT INTO context (id, bead, rig, agent, assignee, state, ready, priority, enqueued_at, fields, failures,
-           last_failure, retry_at)
+           last_failure, retry_at, queued)
          SELECT ?1, key, ?3, ?4, ?5, 'open', CASE WHEN standing IS NULL THEN 2 ELSE standing = 'ready' END, priority,
-           ?6, ?7, ?8, ?9, ?10 FROM bead WHERE key = ?2",
+           ?6, ?7, ?8, ?9, ?10, ?11 FROM bead WHERE key = ?2",
     )?
     .execute(params![
         id,
@@ -175,13 +178,18 @@ pub(crate) fn insert(tx: &Connection, new: &NewContext<'_>, stamp: &Stamp) -> Re
         new.failures,
         new.last_failure,
         new.retry_at.map(micros),
+        new.fields.queued,
     ])?;
-    note_scheduled(tx, &id, new.work_id, new.how, stamp)?;
+    note_scheduled(tx, &id, new.work_id, (new.how, new.fields.queued), stamp)?;
     Ok(id)
 }
 
-fn note_scheduled(tx: &Connection, id: &str, bead: &str, how: &str, stamp: &Stamp) -> Result<()> {
-    events::append(tx, stamp, EventType::ContextScheduled, Some(bead), &json!({ "context": id, "by": how }))
+fn note_scheduled(tx: &Connection, id: &str, bead: &str, (how, is_queued): (&str, bool), stamp: &Stamp) -> Result<()> {
+    let mut data = json!({ "context": id, "by": how });
+    if is_queued {
+        data["queued"] = true.into();
+    }
+    events::append(tx, stamp, EventType::ContextScheduled, Some(bead), &data)
 }
 
 fn free_id(tx: &Connection, new: &NewContext<'_>, stamp: &Stamp) -> Result<String> {

@@ -5,13 +5,14 @@
 use gt_core::agent::Activity;
 use gt_core::context::ContextState;
 use gt_core::explain::{self, Case, Dispatch, Explanation, Reason, Running};
-use gt_core::plan::{Limit, Planner, Policy, Verdict};
+use gt_core::plan::{Limit, Planner, Policy, Side, Verdict};
 use gt_core::readiness::Standing;
 use gt_core::rig;
 use gt_core::run::RunState;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
+use crate::dispatch::claim::Kinds;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::scene::{self, Candidates, Work};
 use crate::dispatch::scheduler::{self, SchedulerState};
@@ -29,8 +30,10 @@ pub struct Outlook {
     pub scheduled: Vec<Scheduled>,
     /// Live polecats, starting ones included.
     pub n_live: usize,
-    /// Free slots; `None` without a cap.
+    /// Free slots of the town's cap; of the queue's, where that rules something that is scheduled. `None` without a cap.
     pub capacity: Option<i64>,
+    /// Starts in one pass, by the same rule.
+    pub batch: Option<usize>,
     pub n_ready: usize,
     pub n_starting: usize,
     pub limit: Limit,
@@ -53,6 +56,8 @@ pub struct Scheduled {
     pub starts: bool,
     /// Why not; empty when it starts.
     pub reasons: Vec<Reason>,
+    /// Whether it was queued, rather than slung.
+    pub is_queued: bool,
 }
 
 impl Scheduled {
@@ -89,7 +94,7 @@ impl Store {
             )?;
             let stored: Option<i64> = query.query_row([micros(now)], |row| row.get(0))?;
             // Neither of these keeps back what is not there.
-            let has_ready = has_ready(tx, now)?;
+            let has_ready = has_startable(tx, policy, now)?;
             let finishing = scene.finishing.iter().map(|run| run.until).filter(|until| has_ready && *until > now).min();
             let is_rate_felt = scene.starts_left == Some(0) && has_ready;
             let rate = is_rate_felt.then(|| now + SignedDuration::from_secs(1));
@@ -135,16 +140,29 @@ impl Store {
         })
     }
 
-    /// Whether anything is scheduled and ready, and its time has come; others may still hold it back.
-    pub fn has_ready_contexts(&mut self, now: Timestamp) -> std::result::Result<bool, StoreError> {
-        self.read(|tx| has_ready(tx, now))
+    /// Whether anything of these kinds is scheduled and ready, and its time has come; others may still hold it back.
+    pub fn has_ready_contexts(&mut self, kinds: Kinds, now: Timestamp) -> std::result::Result<bool, StoreError> {
+        self.read(|tx| has_ready(tx, kinds, now))
+    }
+
+    /// The same of all that is started by whoever goes by this policy.
+    pub fn has_startable_contexts(&mut self, policy: &Policy, now: Timestamp) -> std::result::Result<bool, StoreError> {
+        self.read(|tx| has_startable(tx, policy, now))
     }
 }
 
-fn has_ready(tx: &Connection, now: Timestamp) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM context WHERE state = 'open' AND ready = 1
-                 AND (retry_at IS NULL OR retry_at <= ?1))";
-    Ok(tx.prepare_cached(sql)?.query_row([micros(now)], |row| row.get(0))?)
+fn has_startable(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<bool> {
+    let kinds = Kinds::of(policy, |side| policy.starts(side));
+    kinds.map_or(Ok(false), |kinds| has_ready(tx, kinds, now))
+}
+
+fn has_ready(tx: &Connection, kinds: Kinds, now: Timestamp) -> Result<bool> {
+    let (table, is_wanted) = kinds.sql();
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM {table} WHERE state = 'open' AND ready = 1 AND {is_wanted}
+           AND (retry_at IS NULL OR retry_at <= ?1))"
+    );
+    Ok(tx.prepare_cached(&sql)?.query_row([micros(now)], |row| row.get(0))?)
 }
 
 pub(crate) fn outlook(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Outlook> {
@@ -153,16 +171,19 @@ pub(crate) fn outlook(tx: &Connection, policy: &Policy, now: Timestamp) -> Resul
     let rigs = rigs::all(tx)?;
     let candidates = Candidates::new(tx, policy, &rigs, &scene);
     let mut planner = Planner::new(scene);
-    let (n_live, capacity) = (planner.n_live(), planner.capacity());
-    let mut scheduled = Vec::new();
+    let n_live = planner.n_live();
+    let capacities = Side::BOTH.map(|side| planner.capacity(side));
+    let mut scheduled: Vec<Scheduled> = Vec::new();
     for context in in_order(tx, policy.by_priority)? {
         scheduled.push(consider(tx, &candidates, &mut planner, &context, now)?);
     }
+    let queue = policy.queue.as_ref().filter(|_| scheduled.iter().any(|one| one.is_queued));
     Ok(Outlook {
         state,
         scheduled,
         n_live,
-        capacity,
+        capacity: capacities[usize::from(queue.is_some())],
+        batch: policy.batch_once.or(queue.map_or(policy.batch, |queue| queue.batch)),
         n_ready: planner.n_ready(),
         n_starting: planner.n_started(),
         limit: planner.limit(),
@@ -237,5 +258,6 @@ fn consider(
         last_failure: context.last_failure.clone(),
         starts,
         reasons,
+        is_queued: context.is_queued,
     })
 }

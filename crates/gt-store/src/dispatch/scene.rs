@@ -30,6 +30,8 @@ pub(crate) fn scene(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<
         live,
         finishing,
         batch: policy.batch,
+        batch_once: policy.batch_once,
+        queue: policy.queue.clone(),
         starts_left: policy.starts_per_second.map(|limit| starts_left(tx, limit, now)).transpose()?,
     })
 }
@@ -147,6 +149,7 @@ impl<'a> Candidates<'a> {
                 None => None,
             },
             predecessors,
+            is_queued: context.is_queued,
         })
     }
 }

@@ -18,6 +18,8 @@ pub struct SchedulerState {
     pub pause: Option<Pause>,
     pub last_dispatch_at: Option<Timestamp>,
     pub last_dispatch_count: Option<i64>,
+    /// When something queued was started last.
+    pub last_queued_at: Option<Timestamp>,
     /// What has passed is left out.
     pub troubles: BTreeMap<TroubleOf, Trouble>,
 }
@@ -65,7 +67,8 @@ impl Store {
 }
 
 pub(crate) fn state(tx: &Connection, now: Timestamp) -> Result<SchedulerState> {
-    let sql = "SELECT paused_at, paused_by, paused_reason, last_dispatch_at, last_dispatch_count FROM scheduler";
+    let sql = "SELECT paused_at, paused_by, paused_reason, last_dispatch_at, last_dispatch_count,
+                 last_queued_at FROM scheduler";
     let mut state = tx.prepare_cached(sql)?.query_row([], |row| {
         let paused_at: Option<i64> = row.get(0)?;
         let by: Option<String> = row.get(1)?;
@@ -74,6 +77,7 @@ pub(crate) fn state(tx: &Connection, now: Timestamp) -> Result<SchedulerState> {
             pause: paused_at.map(|at| Pause { by: by.unwrap_or_default(), at: timestamp(at), reason }),
             last_dispatch_at: row.get::<_, Option<i64>>(3)?.map(timestamp),
             last_dispatch_count: row.get(4)?,
+            last_queued_at: row.get::<_, Option<i64>>(5)?.map(timestamp),
             troubles: BTreeMap::new(),
         })
     })?;
@@ -105,8 +109,11 @@ pub(crate) fn note_trouble(tx: &Connection, of: &TroubleOf, trouble: &Trouble, s
     events::append(tx, stamp, EventType::SchedulerHeldUp, None, &data)
 }
 
-pub(crate) fn note_dispatch(tx: &Connection, n_started: usize, stamp: &Stamp) -> Result<()> {
-    tx.prepare_cached("UPDATE scheduler SET last_dispatch_at = ?1, last_dispatch_count = ?2")?
-        .execute(params![micros(stamp.now), n_started as i64])?;
+pub(crate) fn note_dispatch(tx: &Connection, n_started: usize, is_any_queued: bool, stamp: &Stamp) -> Result<()> {
+    tx.prepare_cached(
+        "UPDATE scheduler SET last_dispatch_at = ?1, last_dispatch_count = ?2,
+           last_queued_at = iif(?3, ?1, last_queued_at)",
+    )?
+    .execute(params![micros(stamp.now), n_started as i64, is_any_queued])?;
     Ok(())
 }

@@ -104,6 +104,9 @@ pub enum LoadKind {
     Convoy,
 }
 
+/// What is called so is a convoy, whatever its type says.
+const CONVOY_IDS: &str = "hq-cv-";
+
 impl Store {
     /// Schedules beads, and with a claimant starts at once what may.
     pub fn sling(
@@ -148,6 +151,7 @@ impl Store {
         self.read(|tx| {
             let bead = rows::load(tx, query::require(tx, id)?)?;
             let (kind, members) = match bead.type_word() {
+                _ if id.starts_with(CONVOY_IDS) => (LoadKind::Convoy, tracked(&bead)),
                 "epic" => (LoadKind::Epic, descendants(tx, id)?),
                 "convoy" => (LoadKind::Convoy, tracked(&bead)),
                 _ => return Ok(None),

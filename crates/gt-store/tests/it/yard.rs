@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use gt_core::context::SlingFields;
 use gt_core::explain::{Explanation, Reason};
-use gt_core::plan::Policy;
+use gt_core::plan::{PerSide, Policy};
 use gt_core::rig::{Rig, RigState};
 use gt_core::run::{Outcome, StopOrder};
 use gt_store::{
@@ -142,7 +142,8 @@ impl Yard {
         let (stamp, policy) = (self.stamp(), self.policy.clone());
         let mut n = self.n_runs;
         let mut new_run = || next_run(&mut n);
-        let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit: None };
+        let mut claimant =
+            Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None) };
         let answer = self.store.sling(sling, Some(&mut claimant), &stamp);
         self.n_runs = n;
         self.check();
@@ -154,7 +155,8 @@ impl Yard {
         let (stamp, policy) = (self.stamp(), self.policy.clone());
         let mut n = self.n_runs;
         let mut new_run = || next_run(&mut n);
-        let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit };
+        let mut claimant =
+            Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(limit) };
         let advance = self.store.advance(findings, &policy, Some(&mut claimant), &stamp);
         let claimed = advance.expect("a pass works").claimed;
         self.n_runs = n;

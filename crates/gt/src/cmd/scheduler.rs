@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use gt_core::plan::{Limit, Policy, TroubleOf};
+use gt_core::plan::{Limit, PerSide, Policy, TroubleOf};
 use gt_core::readiness::Standing;
 use gt_core::{plan, time};
 use gt_engine::Town;
@@ -16,6 +16,22 @@ use serde_json::{Value, json};
 use crate::context::{After, Context};
 use crate::failure::{Failure, Kind};
 use crate::render::{BOLD, DIM, GREEN, RED, YELLOW, paint};
+
+/// Which of the two surfaces was called: they do the same, and speak of themselves. // SPEC Q1
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Surface {
+    Scheduler,
+    Queue,
+}
+
+impl Surface {
+    fn command(self) -> &'static str {
+        match self {
+            Surface::Scheduler => "gt scheduler",
+            Surface::Queue => "gt queue",
+        }
+    }
+}
 
 /// See and steer what is scheduled
 #[derive(Debug, Args)]
@@ -56,7 +72,7 @@ struct ListArgs {}
   gt scheduler run
   gt scheduler run --dry-run      look first
   gt scheduler run --batch 2")]
-struct RunArgs {
+pub(super) struct RunArgs {
     /// Starts at most this many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
@@ -71,7 +87,7 @@ struct RunArgs {
 /// Stop all dispatch, town-wide; what runs goes on
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gt scheduler pause --reason \"release day\"")]
-struct PauseArgs {
+pub(super) struct PauseArgs {
     /// Why, for everybody to see
     #[arg(long, short, value_name = "TEXT")]
     reason: Option<String>,
@@ -87,7 +103,7 @@ struct ResumeArgs {}
 #[command(after_help = "Examples:
   gt scheduler clear                   all of them
   gt scheduler clear --bead gt-a1b2    one")]
-struct ClearArgs {
+pub(super) struct ClearArgs {
     /// Only this one
     #[arg(long, value_name = "ID")]
     bead: Option<String>,
@@ -102,11 +118,12 @@ struct RetryArgs {
 }
 
 pub(crate) fn run(context: &Context, args: SchedulerArgs) -> Result<ExitCode, Failure> {
+    let surface = Surface::Scheduler;
     match args.command {
-        SchedulerCommand::Status(_) => status(context)?,
-        SchedulerCommand::List(_) => list(context)?,
-        SchedulerCommand::Run(args) => return dispatch(context, &args),
-        SchedulerCommand::Pause(args) => pause(context, &args)?,
+        SchedulerCommand::Status(_) => status(context, surface)?,
+        SchedulerCommand::List(_) => list(context, surface)?,
+        SchedulerCommand::Run(args) => return dispatch(context, &args, surface),
+        SchedulerCommand::Pause(args) => pause(context, &args, surface)?,
         SchedulerCommand::Resume(_) => resume(context)?,
         SchedulerCommand::Clear(args) => clear(context, &args)?,
         SchedulerCommand::Retry(args) => retry(context, &args)?,
@@ -116,18 +133,19 @@ pub(crate) fn run(context: &Context, args: SchedulerArgs) -> Result<ExitCode, Fa
 
 /// What the scheduler would do now, and what it has given up on.
 struct View {
+    surface: Surface,
     town: Town,
     policy: Policy,
     outlook: Outlook,
     held: Vec<Plea>,
 }
 
-fn view(context: &Context) -> Result<View, Failure> {
+fn view(context: &Context, surface: Surface) -> Result<View, Failure> {
     let town = context.town()?;
     let policy = context.settings(&town)?.policy(town.root());
     let mut store = context.open(&town)?;
     let outlook = store.outlook(&policy, context.now())?;
-    Ok(View { held: store.held()?, town, policy, outlook })
+    Ok(View { surface, held: store.held()?, town, policy, outlook })
 }
 
 /// What no pass takes any more, with the way on.
@@ -135,19 +153,21 @@ fn held_lines(held: &[Plea]) -> impl Iterator<Item = String> + '_ {
     held.iter().map(|one| format!("  {} {}: {}", paint(RED, "✗"), one.bead, gt_core::text::one_line(&one.reason)))
 }
 
-fn status(context: &Context) -> Result<(), Failure> {
-    let view = view(context)?;
+pub(super) fn status(context: &Context, surface: Surface) -> Result<(), Failure> {
+    let view = view(context, surface)?;
     if context.wants_json() {
         return context.json(&status_json(&view));
     }
     context.say(&status_text(&view))?;
-    if !view.outlook.scheduled.is_empty() {
+    let is_left_alone = |one: &Scheduled| !view.policy.starts(view.policy.side(one.is_queued));
+    if !view.outlook.scheduled.iter().all(is_left_alone) {
         context.note_missing_daemon(&view.town);
     }
     Ok(())
 }
 
-fn status_text(View { policy, outlook, held, .. }: &View) -> String {
+fn status_text(view: &View) -> String {
+    let View { surface, policy, outlook, held, .. } = view;
     let state = match &outlook.state.pause {
         None => paint(GREEN, "active"),
         Some(pause) => {
@@ -157,12 +177,14 @@ fn status_text(View { policy, outlook, held, .. }: &View) -> String {
         }
     };
     let (total, ready) = (outlook.scheduled.len(), n_ready(outlook));
+    let title = if *surface == Surface::Queue { "Queue" } else { "Scheduler" };
     let mut lines = vec![
-        paint(BOLD, "Scheduler"),
+        paint(BOLD, title),
         format!("  State:  {state}, {} dispatch", mode(policy)),
         format!("  Queued: {total} total, {ready} ready"),
-        format!("  Active: {}", active_words(policy, outlook)),
+        format!("  Active: {}", active_words(view)),
     ];
+    lines.extend(queue_words(view));
     if let (Some(at), Some(n)) = (outlook.state.last_dispatch_at, outlook.state.last_dispatch_count) {
         lines.push(format!("  Last dispatch: {} ({n} {})", time::format(at), beads(n as usize)));
     }
@@ -183,16 +205,39 @@ pub(super) fn mode(policy: &Policy) -> &'static str {
     if policy.is_deferred { "deferred" } else { "direct" }
 }
 
-fn active_words(policy: &Policy, outlook: &Outlook) -> String {
-    let noun = if outlook.n_live == 1 { "polecat" } else { "polecats" };
-    match policy.caps.town {
-        Some(cap) => format!("{} of {cap} polecats, {} free", outlook.n_live, free(outlook).unwrap_or(0)),
-        None => format!("{} {noun}, no cap", outlook.n_live),
+fn active_words(view: &View) -> String {
+    let n_live = view.outlook.n_live;
+    match cap(view) {
+        Some(cap) => format!("{n_live} of {cap} polecats, {} free", free(view).unwrap_or(0)),
+        None => format!("{n_live} {}, no cap", if n_live == 1 { "polecat" } else { "polecats" }),
     }
 }
 
-fn free(outlook: &Outlook) -> Option<i64> {
-    outlook.capacity.map(|capacity| capacity.max(0))
+/// The cap that rules what this surface shows.
+fn cap(view: &View) -> Option<usize> {
+    match (&view.policy.queue, view.surface) {
+        (Some(queue), Surface::Queue) => queue.cap,
+        _ => view.policy.caps.town,
+    }
+}
+
+fn free(view: &View) -> Option<usize> {
+    cap(view).map(|cap| cap.saturating_sub(view.outlook.n_live))
+}
+
+/// What rules queued work, where that is not the scheduler's cap.
+fn queue_words(View { surface, policy, outlook, .. }: &View) -> Option<String> {
+    let has_queued = outlook.scheduled.iter().any(|one| one.is_queued);
+    let queue = policy.queue.as_ref().filter(|_| *surface == Surface::Queue || has_queued)?;
+    let cap = queue.cap.map_or("no cap".to_owned(), |cap| format!("{cap} polecats at most"));
+    let batch = queue.batch.map_or(String::new(), |batch| format!(", {batch} a pass"));
+    let who = if queue.is_open {
+        "the daemon starts what is queued"
+    } else {
+        "queue.enabled is false: the daemon leaves what is queued alone; `gt queue run` starts it, or `gt config set \
+         queue.enabled true`"
+    };
+    Some(format!("  Queue:  {cap}{batch}; {who}"))
 }
 
 /// Scheduled beads whose work is ready, whatever else they wait for.
@@ -200,7 +245,8 @@ fn n_ready(outlook: &Outlook) -> usize {
     outlook.scheduled.iter().filter(|scheduled| scheduled.standing == Standing::Ready).count()
 }
 
-fn status_json(View { policy, outlook, held, .. }: &View) -> Value {
+fn status_json(view: &View) -> Value {
+    let View { policy, outlook, held, .. } = view;
     let pause = outlook.state.pause.as_ref();
     json!({
         "mode": mode(policy),
@@ -211,8 +257,11 @@ fn status_json(View { policy, outlook, held, .. }: &View) -> Value {
         "queued_total": outlook.scheduled.len(),
         "queued_ready": n_ready(outlook),
         "active_polecats": outlook.n_live,
-        "max_polecats": policy.caps.town.map_or(-1, |cap| cap as i64),
-        "free": free(outlook),
+        "max_polecats": cap(view).map_or(-1, |cap| cap as i64),
+        "free": free(view),
+        "queue": policy.queue.as_ref().map(|queue| json!({
+            "enabled": queue.is_open, "max_polecats": queue.cap, "batch_size": queue.batch,
+        })),
         "last_dispatch_at": outlook.state.last_dispatch_at.map(time::format),
         "last_dispatch_count": outlook.state.last_dispatch_count,
         "held_up": held_up_json(policy, outlook),
@@ -237,13 +286,14 @@ fn held_up_json(policy: &Policy, outlook: &Outlook) -> Vec<Value> {
     troubles.chain(guards).collect()
 }
 
-fn list(context: &Context) -> Result<(), Failure> {
-    let View { outlook, held, .. } = view(context)?;
+pub(super) fn list(context: &Context, surface: Surface) -> Result<(), Failure> {
+    let View { outlook, held, .. } = view(context, surface)?;
     if context.wants_json() {
         return context.json(&list_json(&outlook));
     }
     if outlook.scheduled.is_empty() && held.is_empty() {
-        return context.say("Nothing is scheduled. `gt sling BEAD` schedules a bead, `gt ready` shows which could be.");
+        let verb = if surface == Surface::Queue { "`gt queue BEAD` queues" } else { "`gt sling BEAD` schedules" };
+        return context.say(&format!("Nothing is scheduled. {verb} a bead, `gt ready` shows which could be."));
     }
     let mut by_rig: BTreeMap<&str, Vec<(usize, &Scheduled)>> = BTreeMap::new();
     for (at, scheduled) in outlook.scheduled.iter().enumerate() {
@@ -293,24 +343,28 @@ fn list_json(outlook: &Outlook) -> Vec<Value> {
     outlook.scheduled.iter().enumerate().map(row).collect()
 }
 
-fn dispatch(context: &Context, args: &RunArgs) -> Result<ExitCode, Failure> {
+pub(super) fn dispatch(context: &Context, args: &RunArgs, surface: Surface) -> Result<ExitCode, Failure> {
     let town = context.town()?;
     if args.after_exit {
         context.carry_on(&town, &mut context.open(&town)?, After::Exit)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let limits = Limits { batch: args.batch.map(|n| n as usize), max_polecats: args.max_polecats.map(|n| n as usize) };
+    let limits = Limits {
+        batch: args.batch.map(|n| n as usize),
+        max_polecats: args.max_polecats.map(|n| n as usize),
+        starts_queued: true,
+    };
     let mut dispatcher = once::dispatcher(&town, &context.actor());
     if context.is_dry_run() {
         let mut settings = context.settings(&town)?;
-        settings.limit_once(limits.batch, limits.max_polecats);
+        settings.limit_once(limits);
         let (policy, mut store) = (settings.policy(town.root()), context.open(&town)?);
         let before = store.outlook(&policy, context.now())?;
-        let mut claimant = dispatcher.claimant(&policy, None);
+        let mut claimant = dispatcher.claimant(&policy, PerSide::both(None));
         let rehearsed =
             store.advance(&gt_store::Findings::default(), &policy, Some(&mut claimant), &context.stamp())?;
         let report = PassReport { started: rehearsed.claimed, ..PassReport::default() };
-        return show_run(context, &Ran { before, after: None, report, waited: false, policy });
+        return show_run(context, &Ran { before, after: None, report, waited: false, surface });
     }
     let mut store = context.open(&town)?;
     let turn = Turn::take(dispatcher.around(), &town, limits)?;
@@ -319,7 +373,7 @@ fn dispatch(context: &Context, args: &RunArgs) -> Result<ExitCode, Failure> {
     let before = store.outlook(&policy, context.now())?;
     let report = once::run(&mut dispatcher, &mut store, turn, 0)?;
     let after = Some(store.outlook(&policy, context.now())?);
-    show_run(context, &Ran { before, after, report, waited, policy })
+    show_run(context, &Ran { before, after, report, waited, surface })
 }
 
 /// What a run came to.
@@ -330,17 +384,17 @@ struct Ran {
     after: Option<Outlook>,
     report: PassReport,
     waited: bool,
-    policy: Policy,
+    surface: Surface,
 }
 
 impl Ran {
     fn limit(&self) -> Limit {
-        let Ran { before, report, policy, .. } = self;
+        let Ran { before, report, .. } = self;
         match (before.limit, self.after.as_ref().map(|after| after.limit)) {
             (limit @ (Limit::Paused | Limit::Guard), _) | (_, Some(limit @ (Limit::Paused | Limit::Guard))) => limit,
             _ => {
                 let n = report.started.len() + report.failed.len();
-                let (planned, _, limit) = plan::to_dispatch(before.capacity, policy.batch, before.n_ready);
+                let (planned, _, limit) = plan::to_dispatch(before.capacity, before.batch, before.n_ready);
                 if n < planned { Limit::Capacity } else { limit }
             }
         }
@@ -388,10 +442,10 @@ fn run_text(ran: &Ran, is_dry: bool) -> String {
     for (one, why) in &ran.report.failed {
         lines.push(format!("{} Could not start {}: {why}", paint(RED, "✗"), one.bead));
     }
-    let n_left = ran.n_left();
+    let (n_left, list) = (ran.n_left(), format!("{} list", ran.surface.command()));
     match (ran.report.started.is_empty() && ran.report.failed.is_empty(), n_left) {
         (true, 0) if ran.last().scheduled.is_empty() => lines.push("Nothing is scheduled.".to_owned()),
-        (true, 0) => lines.push("Nothing that is scheduled can start now: `gt scheduler list` says why.".to_owned()),
+        (true, 0) => lines.push(format!("Nothing that is scheduled can start now: `{list}` says why.")),
         (true, n) => {
             let why = ran.reason().map(|reason| reason.message.clone()).unwrap_or_default();
             lines.push(format!("{} {n} ready {} waiting: {why}", paint(YELLOW, "⏸"), beads(n)));
@@ -399,8 +453,8 @@ fn run_text(ran: &Ran, is_dry: bool) -> String {
         (false, 0) => {}
         (false, n) => {
             let why = match ran.limit() {
-                Limit::Ready => "`gt scheduler list` says why",
-                limit => limit.as_str(),
+                Limit::Ready => format!("`{list}` says why"),
+                limit => limit.as_str().to_owned(),
             };
             lines.push(paint(DIM, &format!("{n} ready {} left ({why}).", beads(n))));
         }
@@ -418,7 +472,7 @@ fn run_json(ran: &Ran, is_dry: bool) -> Value {
         "skipped": ran.n_left(),
         "reason": ran.limit().as_str(),
         "capacity": ran.before.capacity,
-        "batch": ran.policy.batch,
+        "batch": ran.before.batch,
         "ready": ran.before.n_ready,
         "waited": ran.waited,
     })
@@ -428,7 +482,7 @@ fn assignment_json(one: &Assignment) -> Value {
     json!({ "bead": one.bead, "rig": one.rig.name, "polecat": one.polecat.name, "run": one.run, "context": one.context })
 }
 
-fn pause(context: &Context, args: &PauseArgs) -> Result<(), Failure> {
+pub(super) fn pause(context: &Context, args: &PauseArgs, surface: Surface) -> Result<(), Failure> {
     if let Some(reason) = &args.reason {
         gt_core::text::check_body("reason", reason)?;
     }
@@ -440,13 +494,13 @@ fn pause(context: &Context, args: &PauseArgs) -> Result<(), Failure> {
     }
     let by = pause.map(|pause| format!(" by {} since {}", pause.by, time::format(pause.at))).unwrap_or_default();
     context.say(&if changed {
-        "Paused. What runs goes on; nothing new starts. `gt scheduler resume` goes on.".to_owned()
+        format!("Paused. What runs goes on; nothing new starts. `{} resume` goes on.", surface.command())
     } else {
         format!("It is paused already{by}; nothing was changed.")
     })
 }
 
-fn resume(context: &Context) -> Result<(), Failure> {
+pub(super) fn resume(context: &Context) -> Result<(), Failure> {
     let town = context.town()?;
     let mut store = context.open(&town)?;
     let changed = store.resume(&context.stamp())?;
@@ -457,7 +511,7 @@ fn resume(context: &Context) -> Result<(), Failure> {
     context.carry_on(&town, &mut store, After::Command)
 }
 
-fn clear(context: &Context, args: &ClearArgs) -> Result<(), Failure> {
+pub(super) fn clear(context: &Context, args: &ClearArgs) -> Result<(), Failure> {
     let cleared = context.store()?.clear_contexts(args.bead.as_deref(), &context.stamp())?;
     if context.wants_json() {
         return context.json(&json!({ "cleared": cleared }));

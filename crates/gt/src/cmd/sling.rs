@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use gt_core::context::SlingFields;
+use gt_core::plan::{PerSide, Policy, Side};
 use gt_engine::Town;
 use gt_engine::dispatch::PassReport;
 use gt_engine::once;
-use gt_engine::settings::Settings;
+use gt_engine::settings::{Limits, Settings};
 use gt_engine::sling::{self, Request};
 use gt_store::{Assignment, Sling, SlingOutcome, Slung, Store};
 use serde_json::{Value, json};
@@ -30,12 +31,25 @@ use crate::render::{BOLD, DIM, GREEN, YELLOW, paint};
   gt sling release --on gt-a1b2         by the formula `release`
   gt sling gt-a1b2 --args \"mind the tests\" --agent codex")]
 pub(crate) struct SlingArgs {
-    /// Beads, an epic, a convoy or a formula, and perhaps a rig
-    #[arg(value_name = "BEAD|RIG")]
-    words: Vec<String>,
+    #[command(flatten)]
+    work: WorkArgs,
     /// Make a bead with this title, and sling it
     #[arg(long, value_name = "TITLE")]
     new: Option<String>,
+    /// Accepted, and changes nothing: a sling never starts a daemon
+    #[arg(long)]
+    no_boot: bool,
+    /// Only queue it, as `gt queue` does
+    #[arg(long)]
+    queue: bool,
+}
+
+/// What is to be done, and how: the words of `gt sling` and of `gt queue`.
+#[derive(Debug, Args)]
+pub(super) struct WorkArgs {
+    /// Beads, an epic, a convoy or a formula, and perhaps a rig
+    #[arg(value_name = "BEAD|RIG")]
+    words: Vec<String>,
     /// Apply the formula to this bead
     #[arg(long, value_name = "BEAD")]
     on: Option<String>,
@@ -75,15 +89,9 @@ pub(crate) struct SlingArgs {
     /// Make no convoy
     #[arg(long)]
     no_convoy: bool,
-    /// Accepted, and changes nothing: a sling never starts a daemon
-    #[arg(long)]
-    no_boot: bool,
     /// A fresh agent for each step of the formula, one after the other
     #[arg(long)]
     ralph: bool,
-    /// Only schedule, whatever the mode
-    #[arg(long)]
-    queue: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -101,26 +109,42 @@ pub(crate) fn variable(text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn run(context: &Context, args: SlingArgs) -> Result<ExitCode, Failure> {
+    let how = if args.queue { How::Queue } else { How::Sling };
+    hand_over(context, request(args.work, args.new, how), how)
+}
+
+/// Whether it may start at once, or only waits for its turn. // SPEC P2, Q1
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Sling,
+    Queue,
+}
+
+/// `gt queue`: the same work, which always waits. A word that is nothing may be one of the commands, mistyped.
+pub(super) fn queue(context: &Context, args: WorkArgs, commands: &'static [&'static str]) -> Result<ExitCode, Failure> {
+    hand_over(context, Request { commands, ..request(args, None, How::Queue) }, How::Queue)
+}
+
+fn hand_over(context: &Context, request: Request, how: How) -> Result<ExitCode, Failure> {
     if let Some(run) = crate::context::variable("GT_RUN") {
         return Err(Failure::new(Kind::Refused, format!("a polecat does not sling work (this is run {run})"))
             .hint("write the work down with `gt create`, and end your own with `gt done`"));
     }
-    let is_queued = args.queue;
-    let request = request(args);
     let town = context.town()?;
     let settings = Settings::load(&town)?;
+    let policy = settings.policy(town.root());
     let mut store = context.open(&town)?;
     let meant = sling::understand(&request, &town, &mut store, &settings, &context.stamp())?;
-    let (slung, report) = if settings.policy(town.root()).is_deferred || is_queued {
+    let (slung, report) = if policy.is_deferred || how == How::Queue {
         (once::schedule(&mut store, &meant, &context.stamp())?, PassReport::default())
     } else {
         start_now(context, &town, &mut store, &meant)?
     };
-    let answers = answers(slung, &report, &mut store, &settings, &town, context)?;
-    show(context, &answers)?;
-    // Without a cap the end of an agent is noticed without a daemon too.
-    let is_deferred = settings.policy(town.root()).is_deferred || is_queued;
-    if is_deferred && answers.iter().any(|answer| answer.outcome == "scheduled") {
+    let answers = answers(slung, &report, &mut store, &policy, context)?;
+    show(context, &answers, how)?;
+    // Without a cap the end of an agent is noticed without a daemon too. What is queued may wait for no daemon at all.
+    let waits_for_daemon = policy.is_deferred || (how == How::Queue && policy.starts(Side::Queue));
+    if waits_for_daemon && answers.iter().any(|answer| answer.outcome == "scheduled") {
         context.note_missing_daemon(&town);
     }
     let is_refused = answers.iter().any(|answer| answer.outcome == "refused")
@@ -128,13 +152,15 @@ pub(crate) fn run(context: &Context, args: SlingArgs) -> Result<ExitCode, Failur
     Ok(if is_refused { Kind::Refused.exit_code() } else { ExitCode::SUCCESS })
 }
 
-fn request(args: SlingArgs) -> Request {
+fn request(args: WorkArgs, new: Option<String>, how: How) -> Request {
     let vars = (!args.vars.is_empty()).then(|| args.vars.join("\n"));
+    // Of a whole epic or convoy, the queue takes the formula that all of it is to be worked by.
+    let is_sling = how == How::Sling;
     let task_flags = [
         ("--args", args.args.is_some()),
         ("--var", vars.is_some()),
-        ("--formula", args.formula.is_some()),
-        ("--hook-raw-bead", args.hook_raw_bead),
+        ("--formula", args.formula.is_some() && is_sling),
+        ("--hook-raw-bead", args.hook_raw_bead && is_sling),
         ("--merge", args.merge.is_some()),
         ("--no-merge", args.no_merge),
         ("--base-branch", args.base_branch.is_some()),
@@ -152,9 +178,10 @@ fn request(args: SlingArgs) -> Request {
     Request {
         words: args.words.iter().map(|word| word.trim_end_matches('/').to_owned()).collect(),
         on: args.on,
-        new: args.new,
+        new,
         force: args.force,
         no_convoy: args.no_convoy,
+        commands: &[],
         task_flags: task_flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect(),
         fields: SlingFields {
             args: args.args,
@@ -168,6 +195,7 @@ fn request(args: SlingArgs) -> Request {
             agent: args.agent,
             owned: args.owned,
             mode: args.ralph.then(|| sling::STEP_BY_STEP.to_owned()),
+            queued: how == How::Queue,
             ..SlingFields::default()
         },
     }
@@ -184,8 +212,10 @@ fn start_now(
     if !context.is_dry_run() {
         return Ok(once::sling(&mut dispatcher, store, wanted)?);
     }
-    let policy = Settings::load(town)?.policy(town.root());
-    let mut claimant = dispatcher.claimant(&policy, None);
+    let mut settings = Settings::load(town)?;
+    settings.limit_once(Limits::default());
+    let policy = settings.policy(town.root());
+    let mut claimant = dispatcher.claimant(&policy, PerSide::both(None));
     let (slung, claimed) = store.sling(wanted, Some(&mut claimant), &context.stamp())?;
     Ok((slung, PassReport { started: claimed, ..PassReport::default() }))
 }
@@ -209,11 +239,9 @@ fn answers(
     slung: Vec<Slung>,
     report: &PassReport,
     store: &mut Store,
-    settings: &Settings,
-    town: &Town,
+    policy: &Policy,
     context: &Context,
 ) -> Result<Vec<Answer>, Failure> {
-    let policy = settings.policy(town.root());
     let mut outlook = None;
     let mut answers = Vec::new();
     for slung in slung {
@@ -224,7 +252,7 @@ fn answers(
             (SlingOutcome::Scheduled, None) => {
                 let outlook = match &outlook {
                     Some(outlook) => outlook,
-                    None => outlook.insert(store.outlook(&policy, context.now())?),
+                    None => outlook.insert(store.outlook(policy, context.now())?),
                 };
                 let place = outlook.scheduled.iter().find(|scheduled| scheduled.bead == slung.bead);
                 reason = place.and_then(|place| place.reasons.first()).map(|reason| reason.message.clone());
@@ -255,12 +283,12 @@ fn answer(slung: Slung, started: Option<&Assignment>, outcome: &'static str, rea
     }
 }
 
-fn show(context: &Context, answers: &[Answer]) -> Result<(), Failure> {
+fn show(context: &Context, answers: &[Answer], how: How) -> Result<(), Failure> {
     if context.wants_json() {
         return context.json(&json!({ "results": answers.iter().map(answer_json).collect::<Vec<_>>() }));
     }
     for answer in answers {
-        context.say(&answer_line(answer))?;
+        context.say(&answer_line(answer, how))?;
     }
     let is_new = |answer: &&Answer| answer.outcome != "already-scheduled";
     let mut convoys: Vec<&str> = answers.iter().filter(is_new).filter_map(|answer| answer.convoy.as_deref()).collect();
@@ -270,21 +298,22 @@ fn show(context: &Context, answers: &[Answer]) -> Result<(), Failure> {
         context.say(&paint(DIM, &format!("Tracked by convoy {convoy}.")))?;
     }
     if answers.len() > 1 {
-        context.say(&tally(answers))?;
+        context.say(&tally(answers, how))?;
     }
     Ok(())
 }
 
-fn tally(answers: &[Answer]) -> String {
+fn tally(answers: &[Answer], how: How) -> String {
     let words = ["dispatched", "scheduled", "already-scheduled", "skipped", "refused"];
     let counts = words.into_iter().filter_map(|word| {
         let n = answers.iter().filter(|answer| answer.outcome == word).count();
+        let word = if (word, how) == ("scheduled", How::Queue) { "queued" } else { word };
         (n > 0).then(|| format!("{n} {}", word.replace('-', " ")))
     });
     format!("{} beads: {}.", answers.len(), counts.collect::<Vec<_>>().join(", "))
 }
 
-fn answer_line(answer: &Answer) -> String {
+fn answer_line(answer: &Answer, how: How) -> String {
     let Answer { bead, title, .. } = answer;
     let title = gt_core::text::one_line(title);
     let rig = answer.rig.as_deref().unwrap_or("?");
@@ -300,7 +329,7 @@ fn answer_line(answer: &Answer) -> String {
             let (sign, verb) = if answer.has_failed {
                 (paint(YELLOW, "!"), "Could not start it, so it is scheduled:")
             } else {
-                (paint(GREEN, "✓"), "Scheduled")
+                (paint(GREEN, "✓"), if how == How::Queue { "Queued" } else { "Scheduled" })
             };
             format!("{sign} {verb} {bead} → {rig} (context: {context}){}", paint(DIM, &why))
         }

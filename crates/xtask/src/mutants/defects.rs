@@ -429,10 +429,10 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "The daemon does not wake up when the distance between two starts is over.",
         edits: &[Edit {
             file: DAEMON,
-            from: r"            self.next_start,
-        ];",
-            to: r#"            self.next_start.filter(|_| !crate::defect("spacing-deadline-forgotten")),
-        ];"#,
+            from: r"deadlines.extend([waits.scheduler, waits.queue].map(|wait| wait.map(|wait| now + wait)));",
+            to: r#"if !crate::defect("spacing-deadline-forgotten") {
+            deadlines.extend([waits.scheduler, waits.queue].map(|wait| wait.map(|wait| now + wait)));
+        }"#,
         }],
     },
     Defect {

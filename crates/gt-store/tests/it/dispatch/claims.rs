@@ -1,7 +1,7 @@
 //! Claims: the order, the caps, what holds everybody, and which polecat gets the work.
 
 use gt_core::event::EventType;
-use gt_core::plan::{Caps, Guard, Limit};
+use gt_core::plan::{Caps, Guard, Limit, PerSide};
 use gt_core::rig::RigState;
 use gt_core::run::Outcome;
 use gt_store::{BeadPatch, Claimant, Ended, Fault, Findings, Report, Sling, Store};
@@ -293,7 +293,8 @@ fn many_that_claim_at_once_exceed_no_cap_and_take_nothing_twice() {
             n += 1;
             format!("run-{who}-{n}")
         };
-        let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit: Some(2) };
+        let mut claimant =
+            Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(Some(2)) };
         start.wait();
         store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("a pass works").claimed.len()
     };
@@ -315,7 +316,8 @@ fn a_rehearsed_sling_claims_what_the_real_one_does_and_leaves_no_trace() {
     let mut stage = Store::open(yard.store.path()).and_then(Store::rehearse).expect("a rehearsal");
     let (policy, stamp) = (yard.policy.clone(), yard.stamp());
     let mut new_run = || "run-0001".to_owned();
-    let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit: None };
+    let mut claimant =
+        Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None) };
     let sling = asked(&["gt-1", "gt-2"]);
     let rehearsed = stage.sling(&sling, Some(&mut claimant), &stamp).expect("it is slung");
     drop(stage);

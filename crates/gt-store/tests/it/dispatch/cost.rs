@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gt_core::plan::Policy;
+use gt_core::plan::{PerSide, Policy};
 use gt_store::{Assignment, Claimant, Findings, Store};
 
 use crate::town::Town;
@@ -49,7 +49,8 @@ fn advance(town: &mut Town, findings: &Findings) -> Vec<Assignment> {
         n += 1;
         format!("run-{first}-{n}")
     };
-    let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limit: None };
+    let mut claimant =
+        Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None) };
     town.store.advance(findings, &policy, Some(&mut claimant), &stamp).expect("it is claimed").claimed
 }
 

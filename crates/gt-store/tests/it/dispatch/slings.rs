@@ -3,7 +3,7 @@
 use gt_core::event::EventType;
 use gt_core::rig::RigState;
 use gt_core::run::Outcome;
-use gt_store::{BeadPatch, ConvoyWish, LoadKind, Sling, SlingOutcome, Slung};
+use gt_store::{BeadPatch, ConvoyWish, Kinds, LoadKind, Sling, SlingOutcome, Slung};
 
 use crate::yard::{Yard, asked, beads_of, forced};
 
@@ -44,7 +44,7 @@ fn a_sling_stores_a_context_and_leaves_the_work_as_it_was() {
     assert_eq!(yard.live(), Vec::new(), "no agent before there is a slot");
     assert_eq!(yard.store.polecats().expect("it answers"), Vec::new());
     let now = yard.now;
-    assert!(yard.store.has_ready_contexts(now).expect("it answers"));
+    assert!(yard.store.has_ready_contexts(Kinds::All, now).expect("it answers"));
 }
 
 #[test]
