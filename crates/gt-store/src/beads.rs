@@ -48,6 +48,8 @@ pub struct BeadPatch {
     pub parent: Option<Option<String>>,
     /// Texts of the body by field name; `None` removes one.
     pub texts: Vec<(&'static str, Option<String>)>,
+    pub add_labels: Vec<String>,
+    pub remove_labels: Vec<String>,
 }
 
 /// What a change did: the beads it changed, and those that became ready by it.
@@ -73,6 +75,9 @@ impl Store {
     ) -> std::result::Result<Changed, StoreError> {
         if let Some(title) = &patch.title {
             text::check_title(title).map_err(Refusal::from)?;
+        }
+        for label in &patch.add_labels {
+            text::check_word("label", label).map_err(Refusal::from)?;
         }
         self.write(stamp, |tx| update(tx, id, patch, stamp))
     }
@@ -299,6 +304,7 @@ pub(crate) fn first_free(tx: &Connection, ids: &mut dyn Iterator<Item = String>)
 fn update(tx: &Connection, id: &str, patch: &BeadPatch, stamp: &Stamp) -> Result<Changed> {
     let key = query::require(tx, id)?;
     let claimed = patch.claim_for.as_ref().map_or(Ok(false), |who| claim(tx, key, who, stamp))?;
+    let relabelled = relabel(tx, key, id, &patch.add_labels, &patch.remove_labels, stamp)?;
     let before = rows::load(tx, key)?;
     let mut bead = before.clone();
     apply(&mut bead, patch, stamp.now);
@@ -310,7 +316,7 @@ fn update(tx: &Connection, id: &str, patch: &BeadPatch, stamp: &Stamp) -> Result
         changed.insert("parent".to_owned(), json!(parent));
     }
     if changed.is_empty() {
-        let beads = if claimed { vec![id.to_owned()] } else { Vec::new() };
+        let beads = if claimed || relabelled { vec![id.to_owned()] } else { Vec::new() };
         return Ok(Changed { beads, became_ready: Vec::new() });
     }
     bead.updated_at = Some(stamp.now);

@@ -24,7 +24,7 @@ use gt_core::{near, text};
 use gt_store::Changed;
 use serde_json::json;
 
-use super::formula;
+use super::{activity, formula};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{self, DIM, GREEN, paint};
@@ -43,11 +43,11 @@ const NAMED_MAX: usize = 20;
   gt bead import .beads/issues.jsonl --rig gastown")]
 pub(crate) struct BeadArgs {
     #[command(subcommand)]
-    command: BeadCommand,
+    pub(crate) command: BeadCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum BeadCommand {
+pub(crate) enum BeadCommand {
     Create(create::CreateArgs),
     Show(show::ShowArgs),
     List(list::ListArgs),
@@ -63,6 +63,7 @@ enum BeadCommand {
     Cook(formula::CookArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
+    Activity(activity::ActivityArgs),
 }
 
 pub(crate) fn run(context: &Context, args: BeadArgs) -> Result<(), Failure> {
@@ -82,6 +83,7 @@ pub(crate) fn run(context: &Context, args: BeadArgs) -> Result<(), Failure> {
         BeadCommand::Cook(args) => formula::cook(context, &args),
         BeadCommand::Import(args) => import::run(context, &args),
         BeadCommand::Export(args) => export::run(context, &args),
+        BeadCommand::Activity(args) => activity::run(context, &args),
     }
 }
 

@@ -20,7 +20,8 @@ use crate::when;
   gt bead update gt-a1b2 --priority 0 --assignee ada
   gt bead update gt-a1b2 --claim            take it, unless somebody else has it
   gt bead update gt-a1b2 --defer 2026-12-01
-  gt bead update gt-a1b2 --parent gt-e1     make it a part of gt-e1")]
+  gt bead update gt-a1b2 --parent gt-e1     make it a part of gt-e1
+  gt bead update gt-a1b2 --add-label release")]
 pub(crate) struct UpdateArgs {
     /// The bead's id
     id: String,
@@ -60,6 +61,12 @@ pub(crate) struct UpdateArgs {
     /// A short-lived record, or no longer
     #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
     ephemeral: Option<bool>,
+    /// A label to add; may be given more than once
+    #[arg(long = "add-label", value_name = "LABEL", value_delimiter = ',')]
+    add_labels: Vec<String>,
+    /// A label to take away; may be given more than once
+    #[arg(long = "remove-label", value_name = "LABEL", value_delimiter = ',')]
+    remove_labels: Vec<String>,
     #[command(flatten)]
     texts: TextArgs,
 }
@@ -118,6 +125,8 @@ fn patch(context: &Context, store: &mut Store, args: UpdateArgs) -> Result<BeadP
         ephemeral: args.ephemeral,
         parent: args.parent.map(|id| Some(id).filter(|id| !id.is_empty())),
         texts: Vec::new(),
+        add_labels: args.add_labels,
+        remove_labels: args.remove_labels,
     };
     for (field, words) in args.texts.given() {
         patch.texts.push((field, clearable(words, |words| checked_body(field, words))?));
