@@ -4,6 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod queue;
+
 fn now() -> Timestamp {
     "2026-02-22T10:00:00Z".parse().unwrap()
 }
@@ -202,7 +204,9 @@ fn any_candidate() -> impl Strategy<Value = Candidate> {
     let rig = prop_oneof![Just("shop"), Just("barn")];
     let agent = prop_oneof![Just("claude"), Just("codex")];
     let standing = prop_oneof![4 => Just(Standing::Ready), 1 => Just(Standing::Blocked)];
-    (rig, agent, standing, prop::bool::weighted(0.1)).prop_map(|(rig, agent, standing, parked)| Candidate {
+    let flags = (prop::bool::weighted(0.1), any::<bool>());
+    (rig, agent, standing, flags).prop_map(|(rig, agent, standing, (parked, is_queued))| Candidate {
+        is_queued,
         rig: rig.to_owned(),
         agent: agent.to_owned(),
         standing,
@@ -215,13 +219,21 @@ fn any_scene() -> impl Strategy<Value = Scene> {
     let cap = || prop::option::of(0_usize..6);
     let live_run = (prop_oneof![Just("shop"), Just("barn")], prop_oneof![Just("claude"), Just("codex")])
         .prop_map(|(rig, agent)| live("Toast", rig, agent));
-    (cap(), cap(), cap(), cap(), prop::option::of(1_usize..5), prop::collection::vec(live_run, 0..6)).prop_map(
-        |(town, shop, codex, host, batch, live)| {
+    let batch = || prop::option::of(1_usize..5);
+    let queue = prop::option::of((cap(), batch(), any::<bool>())).prop_map(|rules| {
+        let (cap, batch, is_open) = rules?;
+        Some(QueueRules { cap, batch, is_open })
+    });
+    let batches = (batch(), batch(), queue);
+    (cap(), cap(), cap(), cap(), batches, prop::collection::vec(live_run, 0..6)).prop_map(
+        |(town, shop, codex, host, (batch, batch_once, queue), live)| {
             let named = |name: &str, cap: Option<usize>| cap.map(|cap| (name.to_owned(), cap)).into_iter().collect();
             Scene {
                 caps: Caps { town, rigs: named("shop", shop), agents: named("codex", codex), host },
                 live,
                 batch,
+                batch_once,
+                queue,
                 ..scene()
             }
         },
@@ -236,24 +248,30 @@ proptest! {
     ) {
         let mut planner = Planner::new(scene.clone());
         let mut live = scene.live.clone();
-        let mut n_started = 0;
+        let (mut n_slung, mut n_queued) = (0, 0);
         for candidate in &candidates {
+            let queue = scene.queue.as_ref().filter(|_| candidate.is_queued);
+            let side = if queue.is_some() { Side::Queue } else { Side::Scheduler };
             let fits = |live: &[Live]| {
                 let under = |cap: Option<usize>, n: usize| cap.is_none_or(|cap| n < cap);
                 under(scene.caps.town, live.len())
                     && under(scene.caps.host, live.len())
-                    && under(scene.batch, n_started)
+                    && under(scene.batch_once, n_slung + n_queued)
+                    && match queue {
+                        None => under(scene.batch, n_slung),
+                        Some(rules) => rules.is_open && under(rules.cap, live.len()) && under(rules.batch, n_queued),
+                    }
                     && under(scene.caps.rigs.get(&candidate.rig).copied(), live.iter().filter(|l| l.rig == candidate.rig).count())
                     && under(scene.caps.agents.get(&candidate.agent).copied(), live.iter().filter(|l| l.agent == candidate.agent).count())
             };
             let can_start = candidate.standing == Standing::Ready && candidate.rig_state == Some(RigState::Active) && fits(&live);
             if can_start {
-                prop_assert!(!planner.is_full(Side::Scheduler));
+                prop_assert!(!planner.is_full(side));
             }
             match planner.consider(candidate) {
                 Verdict::Start => {
                     prop_assert!(can_start);
-                    n_started += 1;
+                    *(if side == Side::Queue { &mut n_queued } else { &mut n_slung }) += 1;
                     live.push(self::live("New", &candidate.rig, &candidate.agent));
                 }
                 Verdict::Hold(reasons) => {
@@ -261,7 +279,7 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(planner.n_started(), n_started);
+        prop_assert_eq!(planner.n_started(), n_slung + n_queued);
     }
 
     #[test]

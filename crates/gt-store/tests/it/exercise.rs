@@ -114,6 +114,10 @@ fn every_field_of_a_bead_can_be_changed_and_the_event_says_which() {
         &BeadPatch { texts: vec![("notes", Some("n".into()))], ..none() },
         r#"bead.updated gt-1 {"notes":"n"}"#,
     );
+    check_update(
+        &BeadPatch { add_labels: vec!["release".into()], ..none() },
+        r#"bead.labelled gt-1 {"label":"release"}"#,
+    );
     let until = Some(Some("2026-02-01T00:00:00Z".parse().expect("a time")));
     check_update(
         &BeadPatch { defer_until: until, ..none() },
