@@ -95,6 +95,9 @@ pub fn run(
     let mut n_started = PerSide { scheduler: n_before, queue: 0 };
     loop {
         let policy = turn.settings.policy(turn.town.root());
+        if policy.is_deferred && !turn.limits.starts_queued {
+            return Ok(report); // a cap was set meanwhile: what is left is the daemon's, or whoever's asks for a run
+        }
         let pace = Pace::of(&turn.settings, &policy, store, dispatcher.now())?;
         let claimed = dispatcher.claim(store, &turn.settings, smaller(pace.limits, left(&policy, n_started)))?;
         let n_claimed = count(&policy, &claimed);

@@ -8,6 +8,8 @@ mod dispatch_claims;
 mod dispatch_contexts;
 #[path = "it/dispatch/cost.rs"]
 mod dispatch_cost;
+#[path = "it/dispatch/queue.rs"]
+mod dispatch_queue;
 #[path = "it/dispatch/random.rs"]
 mod dispatch_random;
 #[path = "it/dispatch/runs.rs"]

@@ -95,6 +95,12 @@ fn random_town(dice: &mut Dice) -> (Fleet, Vec<String>) {
     }
     if dice.below(4) > 0 {
         fleet.set("scheduler.max_polecats", &(1 + dice.below(7)).to_string());
+    } else {
+        // What the queue leaves alone is told by who tells of the daemon; a run asked for by hand starts it.
+        fleet.set("queue.enabled", "true");
+        fleet.set("queue.spawn_delay", "0s");
+        fleet.set("queue.max_polecats", &dice.below(7).to_string());
+        fleet.set("queue.batch_size", &dice.below(4).to_string());
     }
     for key in ["rigs.shop.max_polecats", "rigs.yard.max_polecats", "agents.other.max"] {
         if dice.is_one_in(2) {

@@ -147,7 +147,9 @@ fn kill_sling_at(point: CrashPoint, nth: usize, order: &str, isolation: &str) {
     let is_before = nth == 1 && before.contains(&point);
     assert_eq!(is_scheduled, !is_before, "{order}");
     if !is_scheduled {
-        scene.fleet.town.gt(["sling", "--queue", first, second, third]).success();
+        scene.fleet.set("queue.enabled", "true");
+        scene.fleet.set("queue.spawn_delay", "0s");
+        scene.fleet.town.gt(["queue", first, second, third]).success();
     }
     scene.recover();
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gt_core::edge::{Edge, EdgeType};
 use gt_core::event::EventType;
-use gt_core::plan::{Caps, Policy};
+use gt_core::plan::{Caps, Policy, QueueRules, Side};
 use gt_core::rig::RigState;
 use gt_core::run::{Outcome, RunState};
 use gt_core::status::Status;
@@ -26,6 +26,7 @@ fn policy(knobs: &Knobs) -> Policy {
             host: knobs.host,
         },
         batch: knobs.batch,
+        queue: knobs.queue.map(|(cap, batch, is_open)| QueueRules { cap, batch, is_open }),
         by_priority: knobs.by_priority,
         starts_per_second: knobs.per_second,
         max_failures: knobs.max_failures,
@@ -71,8 +72,17 @@ fn advance(yard: &mut Yard, findings: &Findings, limit: Option<usize>) -> Vec<As
         let n = |counts: &BTreeMap<String, usize>| counts.get(&name).copied().unwrap_or(0);
         assert!(n(&after) <= cap.max(n(&before)), "{name}: {} of {cap}", n(&after));
     }
-    let most = [limit, yard.policy.batch, yard.policy.starts_per_second];
+    let most = [limit, yard.policy.starts_per_second];
     assert!(most.into_iter().flatten().all(|most| claimed.len() <= most), "{claimed:#?}");
+    let policy = &yard.policy;
+    let (of_queue, slung): (Vec<&Assignment>, Vec<&Assignment>) =
+        claimed.iter().partition(|one| policy.side(one.fields.queued) == Side::Queue);
+    assert!(policy.batch.is_none_or(|batch| slung.len() <= batch), "{slung:#?}");
+    if let Some(rules) = policy.queue.as_ref().filter(|_| !of_queue.is_empty()) {
+        assert!(rules.is_open && rules.batch.is_none_or(|batch| of_queue.len() <= batch), "{of_queue:#?}");
+        let n_before = before.get("town").copied().unwrap_or(0);
+        assert!(rules.cap.is_none_or(|cap| n_before + of_queue.len() <= cap), "{of_queue:#?}");
+    }
     for assignment in &claimed {
         assert!(outlook.state.pause.is_none(), "a paused scheduler starts nothing");
         assert_eq!(assignment.rig.state, RigState::Active, "a rig that is set aside starts nothing");
@@ -223,13 +233,14 @@ fn take_bead(yard: &mut Yard, step: &Step) -> Result<(), StoreError> {
 
 /// Scheduling never changes the work, unless by force.
 fn sling(yard: &mut Yard, step: &Step) -> Result<(), StoreError> {
-    let Step::Sling { beads, rig, agent, force, convoy, now } = step else { unreachable!("{step:?}") };
+    let Step::Sling { beads, rig, agent, force, convoy, now, queued } = step else { unreachable!("{step:?}") };
     let mut sling = Sling {
         rig: rig.map(|at| RIGS[at].to_owned()),
         force: *force,
         convoy: if *convoy { ConvoyWish::Auto { title: None } } else { ConvoyWish::No },
         ..asked(&beads.iter().map(|at| IDS[*at]).collect::<Vec<_>>())
     };
+    sling.fields.queued = *queued;
     sling.fields.agent = agent.map(|at| AGENTS[at].to_owned());
     if *now {
         return yard.sling_direct(&sling).map(drop);

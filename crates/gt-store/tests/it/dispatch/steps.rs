@@ -21,6 +21,8 @@ pub(crate) struct Knobs {
     pub(crate) host: Option<usize>,
     pub(crate) batch: Option<usize>,
     pub(crate) limit: Option<usize>,
+    /// The queue's cap, batch and switch, where it rules itself.
+    pub(crate) queue: Option<(Option<usize>, Option<usize>, bool)>,
     pub(crate) per_second: Option<usize>,
     pub(crate) by_priority: bool,
     pub(crate) max_failures: i64,
@@ -82,6 +84,7 @@ pub(crate) enum Step {
         force: bool,
         convoy: bool,
         now: bool,
+        queued: bool,
     },
     Advance {
         knobs: Knobs,
@@ -135,19 +138,23 @@ fn knobs() -> impl Strategy<Value = Knobs> {
         (few(), proptest::option::weighted(0.15, (0..RIGS.len(), 0_usize..3))),
         (proptest::option::weighted(0.15, (0..AGENTS.len(), 0_usize..3)), few(), few(), few(), few()),
         (any::<bool>(), 1_i64..4, 0_i64..3),
+        proptest::option::of((few(), few(), proptest::bool::weighted(0.8))),
     )
         .prop_map(
-            |((town, rig), (agent, host, batch, limit, per_second), (by_priority, max_failures, attempts))| Knobs {
-                town,
-                rig,
-                agent,
-                host,
-                batch,
-                limit,
-                per_second,
-                by_priority,
-                max_failures,
-                attempts,
+            |((town, rig), (agent, host, batch, limit, per_second), (by_priority, max_failures, attempts), queue)| {
+                Knobs {
+                    town,
+                    rig,
+                    agent,
+                    host,
+                    batch,
+                    limit: if queue.is_none() { limit } else { None },
+                    queue,
+                    per_second,
+                    by_priority,
+                    max_failures,
+                    attempts,
+                }
             },
         )
 }
@@ -181,15 +188,16 @@ fn step_of_dispatch() -> impl Strategy<Value = Step> {
         proptest::collection::vec(id.clone(), 1..5),
         proptest::option::weighted(0.2, 0..RIGS.len()),
         proptest::option::weighted(0.3, 0..AGENTS.len()),
-        (proptest::bool::weighted(0.3), any::<bool>(), proptest::bool::weighted(0.3)),
+        (proptest::bool::weighted(0.3), any::<bool>(), proptest::bool::weighted(0.3), any::<bool>()),
     )
-        .prop_map(|(beads, rig, agent, (force, convoy, now))| Step::Sling {
+        .prop_map(|(beads, rig, agent, (force, convoy, now, queued))| Step::Sling {
             beads,
             rig,
             agent,
             force,
             convoy,
             now,
+            queued: queued && !now,
         });
     let run = 0_usize..8;
     prop_oneof![
