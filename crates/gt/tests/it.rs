@@ -11,6 +11,8 @@ mod agents;
 mod agreement;
 #[path = "it/bad_agents.rs"]
 mod bad_agents;
+#[path = "it/bd.rs"]
+mod bd;
 #[path = "it/beads.rs"]
 mod beads;
 #[path = "it/caps.rs"]
@@ -45,6 +47,8 @@ mod refusals;
 mod rigs;
 #[path = "it/seed000.rs"]
 mod seed000;
+#[path = "it/seed002.rs"]
+mod seed002;
 #[path = "it/surface.rs"]
 mod surface;
 #[path = "it/switches.rs"]
