@@ -10,6 +10,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::cli::{Cli, Command, Globals};
 use crate::cmd::bead::{BeadArgs, BeadCommand};
 use crate::cmd::explain::ExplainArgs;
+use crate::failure::reword;
 
 /// What is said of commands, and what is said instead to whoever called `bd`.
 pub(crate) const WORDS: [(&str, &str); 7] = [
@@ -48,7 +49,7 @@ struct Bd {
 #[derive(Debug, Subcommand)]
 enum BdCommand {
     #[command(flatten)]
-    Bead(BeadCommand),
+    Bead(Box<BeadCommand>),
     Explain(ExplainArgs),
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn read(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = command.try_get_matches_from_mut(arguments)?;
     let bd = Bd::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     let command = match bd.command {
-        BdCommand::Bead(command) => Command::Bead(BeadArgs { command }),
+        BdCommand::Bead(command) => Command::Bead(BeadArgs { command: *command }),
         BdCommand::Explain(args) => Command::Explain(args),
     };
     Ok(Cli { globals: bd.globals, command })
@@ -73,7 +74,7 @@ pub(crate) fn read(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 fn reworded(command: clap::Command) -> clap::Command {
     let examples = command.get_after_help().map(ToString::to_string);
     let command = match examples {
-        Some(text) => command.after_help(WORDS.iter().fold(text, |text, (from, to)| text.replace(from, to))),
+        Some(text) => command.after_help(reword(&text, &WORDS)),
         None => command,
     };
     command.mut_subcommands(reworded)

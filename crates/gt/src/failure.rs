@@ -76,9 +76,8 @@ impl Failure {
 
     /// The same, said by a command of another name.
     pub(crate) fn reworded(mut self, words: &[(&str, &str)]) -> Failure {
-        let reword = |text: String| words.iter().fold(text, |text, (from, to)| text.replace(from, to));
-        self.message = reword(self.message);
-        self.hint = self.hint.map(reword);
+        self.message = reword(&self.message, words);
+        self.hint = self.hint.map(|hint| reword(&hint, words));
         self
     }
 
@@ -119,6 +118,11 @@ impl Failure {
         }
         text
     }
+}
+
+/// A text with other words in place of some.
+pub(crate) fn reword(text: &str, words: &[(&str, &str)]) -> String {
+    words.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 impl From<&Refusal> for Failure {

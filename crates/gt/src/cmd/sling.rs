@@ -110,7 +110,7 @@ pub(crate) fn variable(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(context: &Context, args: SlingArgs) -> Result<ExitCode, Failure> {
     let how = if args.queue { How::Queue } else { How::Sling };
-    hand_over(context, request(args.work, args.new, how), how)
+    hand_over(context, &request(args.work, args.new, how), how)
 }
 
 /// Whether it may start at once, or only waits for its turn. // SPEC P2, Q1
@@ -122,10 +122,10 @@ pub(super) enum How {
 
 /// `gt queue`: the same work, which always waits. A word that is nothing may be one of the commands, mistyped.
 pub(super) fn queue(context: &Context, args: WorkArgs, commands: &'static [&'static str]) -> Result<ExitCode, Failure> {
-    hand_over(context, Request { commands, ..request(args, None, How::Queue) }, How::Queue)
+    hand_over(context, &Request { commands, ..request(args, None, How::Queue) }, How::Queue)
 }
 
-fn hand_over(context: &Context, request: Request, how: How) -> Result<ExitCode, Failure> {
+fn hand_over(context: &Context, request: &Request, how: How) -> Result<ExitCode, Failure> {
     if let Some(run) = crate::context::variable("GT_RUN") {
         return Err(Failure::new(Kind::Refused, format!("a polecat does not sling work (this is run {run})"))
             .hint("write the work down with `gt create`, and end your own with `gt done`"));
@@ -134,7 +134,7 @@ fn hand_over(context: &Context, request: Request, how: How) -> Result<ExitCode, 
     let settings = Settings::load(&town)?;
     let policy = settings.policy(town.root());
     let mut store = context.open(&town)?;
-    let meant = sling::understand(&request, &town, &mut store, &settings, &context.stamp())?;
+    let meant = sling::understand(request, &town, &mut store, &settings, &context.stamp())?;
     let (slung, report) = if policy.is_deferred || how == How::Queue {
         (once::schedule(&mut store, &meant, &context.stamp())?, PassReport::default())
     } else {

@@ -173,7 +173,7 @@ fn what_is_slung_and_held_back_starts_without_the_queue() {
       - queue.enabled is false: the daemon leaves it alone; `gt queue run` starts it, or `gt config set queue.enabled true`
     ");
     assert_eq!(fleet.starts(), ["gt-abc", "gt-def"]);
-    // A sling of something else is no cause to start it either.
+    // What a command makes possible is started by it where no daemon runs, but not what is queued.
     fleet.hold(&["gt-jkl"]);
     gt(&fleet, "close gt-jkl").success();
     assert_eq!(queued(&fleet), ["gt-ghi"]);

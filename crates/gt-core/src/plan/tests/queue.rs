@@ -6,8 +6,8 @@ fn queued(bead: &str) -> Candidate {
     Candidate { is_queued: true, ..candidate(bead) }
 }
 
-fn rules(cap: Option<usize>, batch: Option<usize>) -> Option<QueueRules> {
-    Some(QueueRules { cap, batch, is_open: true })
+fn rules(cap: Option<usize>, batch: Option<usize>) -> QueueRules {
+    QueueRules { cap, batch, is_open: true }
 }
 
 /// Seed 002's formula: `min(capacity, batch, ready)`, where 0 polecats and a batch of 0 mean no limit.
@@ -27,7 +27,7 @@ fn the_count_of_the_queue_is_the_smallest_of_three() {
     ];
     for (cap, n_live, batch, n_ready, n, limit) in table {
         let live = vec![live("Toast", "shop", "claude"); n_live];
-        let mut planner = Planner::new(Scene { queue: rules(cap, batch), live, ..scene() });
+        let mut planner = Planner::new(Scene { queue: Some(rules(cap, batch)), live, ..scene() });
         let what = format!("{cap:?}, {n_live}, {batch:?}, {n_ready}");
         assert_eq!(to_dispatch(planner.capacity(Side::Queue), batch, n_ready), (n, n_ready - n, limit), "{what}");
         for _ in 0..n_ready {
@@ -40,14 +40,14 @@ fn the_count_of_the_queue_is_the_smallest_of_three() {
 #[test]
 fn the_queue_limits_what_is_queued_and_nothing_else() {
     let candidates = [queued("a"), queued("b"), candidate("c"), queued("d"), candidate("e")];
-    insta::assert_snapshot!(transcript(Scene { queue: rules(None, Some(1)), ..scene() }, &candidates), @r"
+    insta::assert_snapshot!(transcript(Scene { queue: Some(rules(None, Some(1))), ..scene() }, &candidates), @r"
     a: start
     b: a pass starts 1 at most (`queue.batch_size`); it waits for the next one (batch)
     c: start
     d: a pass starts 1 at most (`queue.batch_size`); it waits for the next one (batch)
     e: start
     ");
-    let scene = Scene { queue: rules(Some(2), None), live: vec![live("Toast", "shop", "claude")], ..scene() };
+    let scene = Scene { queue: Some(rules(Some(2), None)), live: vec![live("Toast", "shop", "claude")], ..scene() };
     insta::assert_snapshot!(transcript(scene, &candidates), @r"
     a: start
     b: all 2 slots of the queue are taken by shop/Toast or go to what is before it (queue-full)
@@ -80,7 +80,7 @@ fn under_a_cap_of_the_scheduler_what_is_queued_is_like_anything_else() {
 
 #[test]
 fn a_batch_for_once_counts_both_kinds() {
-    let scene = Scene { batch_once: Some(2), queue: rules(None, None), ..scene() };
+    let scene = Scene { batch_once: Some(2), queue: Some(rules(None, None)), ..scene() };
     insta::assert_snapshot!(transcript(scene, &[queued("a"), candidate("b"), queued("c"), candidate("d")]), @r"
     a: start
     b: start

@@ -68,7 +68,6 @@ fn an_enabled_queue_fills_its_slots_and_goes_on_as_they_become_free() {
         let n_live = count(&events, "bead.hooked", None) - count(&events, "run.ended", None);
         assert!(n_live <= 2, "{n_live} live");
     }
-    // A raised cap is taken live.
     assert!(queued(&fleet).is_empty());
 }
 
