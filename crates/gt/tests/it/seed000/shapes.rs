@@ -62,7 +62,7 @@ fn scheduler_status_list_and_run_have_the_promised_keys() {
     let dry = fleet.town.gt(["scheduler", "run", "--dry-run", "--json"]).json();
     let run = fleet.town.gt(["scheduler", "run", "--batch", "1", "--json"]).json();
     insta::assert_snapshot!([&status, &list[0], &dry, &run, &run["dispatched"][0]].map(keys).join("\n"), @r"
-    active_polecats beads free held held_up last_dispatch_at last_dispatch_count max_polecats mode paused paused_at paused_by paused_reason queued_ready queued_total
+    active_polecats beads free held held_up last_dispatch_at last_dispatch_count max_polecats mode paused paused_at paused_by paused_reason queue queued_ready queued_total
     bead blocked context dispatch_failures enqueued_at last_failure position reason target_rig title
     batch capacity failed ready reason skipped waited would_dispatch
     batch capacity dispatched failed ready reason skipped waited

@@ -138,9 +138,9 @@ fn rigs_are_resolved_bead_by_bead_and_town_beads_are_skipped() {
     $ gt queue hq-cv-mix
     ✓ Queued gt-abc → gastown (context: gt-wisp-id01)
         queue.enabled is false: the daemon leaves it alone; `gt queue run` starts it, or `gt config set queue.enabled true`
+    ! Skipped hq-one: hq-one is a town bead, which is never given to an agent
     ✓ Queued shop-one → docs (context: shop-wisp-id02)
         queue.enabled is false: the daemon leaves it alone; `gt queue run` starts it, or `gt config set queue.enabled true`
-    ! Skipped hq-one: hq-one is a town bead, which is never given to an agent
     Tracked by convoy hq-cv-mix.
     3 beads: 2 queued, 1 skipped.
     $ gt queue clear
