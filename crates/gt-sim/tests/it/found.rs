@@ -9,7 +9,7 @@ use gt_sim::knobs::Knobs;
 use gt_sim::people::sling_of;
 use gt_sim::processes::Errand;
 use gt_sim::scenario::Scenario;
-use gt_store::BeadPatch;
+use gt_store::{BeadPatch, Sling};
 use jiff::SignedDuration;
 
 /// A town whose starts are given up after a minute.
@@ -260,4 +260,19 @@ fn a_try_that_comes_due_too_soon_after_a_start_is_not_lost() {
     scenario.pass(Duration::from_secs(2));
     scenario.settle();
     assert_eq!(scenario.running().len(), 2, "{}", scenario.story());
+}
+
+/// Seed 444: a direct sling waits between its starts, and meanwhile a cap is set: what is left is the daemon's.
+#[test]
+fn a_cap_that_is_set_between_the_starts_of_a_direct_sling_ends_its_pass() {
+    let mut scenario = Scenario::new(Knobs { town: 0, spawn_delay: 5, ..Knobs::calm() });
+    let beads = vec![scenario.bead("First"), scenario.bead("Second")];
+    let sling = Sling { is_batch: true, ..sling_of(beads) };
+    let sling = scenario.launch(Errand::Sling(Box::new(sling)));
+    scenario.step_until(sling, |scenario| !scenario.running().is_empty());
+    scenario.stage.configure(Knobs { town: 4, ..Knobs::calm() });
+    scenario.settle();
+    scenario.pass(Duration::from_secs(5));
+    scenario.finish(sling);
+    assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
 }

@@ -29,6 +29,7 @@ const RUNS: &str = "crates/gt-store/src/dispatch/runs.rs";
 const SCENE: &str = "crates/gt-store/src/dispatch/scene.rs";
 const SLING: &str = "crates/gt-store/src/dispatch/sling.rs";
 const DAEMON: &str = "crates/gt-engine/src/daemon.rs";
+const PACE: &str = "crates/gt-engine/src/pace.rs";
 const DISPATCH: &str = "crates/gt-engine/src/dispatch.rs";
 
 pub(super) const DEFECTS: &[Defect] = &[
@@ -405,14 +406,14 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "What lives is counted before the claim instead of inside it.",
         edits: &[Edit {
             file: DISPATCH,
-            from: r"let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limit);",
-            to: r#"let (mut policy, mut limit) = (policy.clone(), limit);
+            from: r"let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits);",
+            to: r#"let (mut policy, mut limits) = (policy.clone(), limits);
             if crate::defect("count-outside-claim") {
                 let n_live = store.live_runs()?.len();
                 let n_free = policy.caps.town.take().map(|cap| cap.saturating_sub(n_live));
-                limit = [limit, n_free].into_iter().flatten().min();
+                limits.scheduler = [limits.scheduler, n_free].into_iter().flatten().min();
             }
-            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limit);"#,
+            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits);"#,
         }],
     },
     Defect {
@@ -442,6 +443,40 @@ pub(super) const DEFECTS: &[Defect] = &[
             file: OUTLOOK,
             from: r"let is_rate_felt = scene.starts_left == Some(0)",
             to: r#"let is_rate_felt = scene.starts_left == Some(0) && !crate::defect("rate-deadline-forgotten")"#,
+        }],
+    },
+    Defect {
+        name: "queue-switch-ignored",
+        what: "What is queued is started by whoever passes, though the queue is not enabled.",
+        edits: &[
+            Edit {
+                file: PLAN,
+                from: r"reasons.extend((!queue.is_open).then(queue::closed_reason));",
+                to: r#"reasons.extend((!queue.is_open && !crate::defect("queue-switch-ignored")).then(queue::closed_reason));"#,
+            },
+            Edit {
+                file: PLAN,
+                from: r"self.queue.as_ref().is_some_and(|queue| queue.is_open)",
+                to: r#"self.queue.as_ref().is_some_and(|queue| queue.is_open || crate::defect("queue-switch-ignored"))"#,
+            },
+        ],
+    },
+    Defect {
+        name: "queue-cap-ignored",
+        what: "What is queued starts beyond the queue's cap.",
+        edits: &[Edit {
+            file: PLAN,
+            from: r"if let Some(cap) = queue.cap.filter(|cap| self.n_town >= *cap) {",
+            to: r#"if let Some(cap) = queue.cap.filter(|cap| self.n_town >= *cap && !crate::defect("queue-cap-ignored")) {"#,
+        }],
+    },
+    Defect {
+        name: "queue-spacing-ignored",
+        what: "What is queued keeps no distance between its starts.",
+        edits: &[Edit {
+            file: PACE,
+            from: r"Side::Queue => state.last_queued_at,",
+            to: r#"Side::Queue => state.last_queued_at.filter(|_| !crate::defect("queue-spacing-ignored")),"#,
         }],
     },
 ];
