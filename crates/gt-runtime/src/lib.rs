@@ -3,6 +3,7 @@
 //! One trait for every place an agent can run in, so that the engine knows one way only. What to start and when is
 //! decided elsewhere; what is remembered of it is the store's. Nothing here reads the town's store or config.
 
+pub mod exec;
 pub mod process;
 pub mod simulated;
 pub mod worktree;
@@ -36,6 +37,16 @@ pub struct Handle {
     pub pid: u32,
     /// The kernel's start time of the process (clock ticks since boot): process numbers come again, this pair does not.
     pub birth: u64,
+}
+
+impl Handle {
+    /// A run in another place: it is known by its run id, and no process of this machine is it.
+    pub const ELSEWHERE: Handle = Handle { pid: 0, birth: 0 };
+
+    /// Whether it is a process of this machine.
+    pub fn is_here(&self) -> bool {
+        *self != Self::ELSEWHERE
+    }
 }
 
 /// How a run ended.
@@ -93,6 +104,8 @@ pub enum RuntimeError {
     },
     #[error("the keeper of this town's agents does not answer: {cause}")]
     NoKeeper { cause: String },
+    #[error("the program that runs agents elsewhere does not answer: {cause}")]
+    Elsewhere { cause: String },
 }
 
 /// A run that the store believes to be alive.

@@ -1,0 +1,189 @@
+//! Agents that run in other places: a program of the user's is called with a verb and JSON, and owns what it started.
+//!
+//! Here its answers become what the trait promises; nothing that it does can hang or panic the caller. The protocol is
+//! written down in `docs/runtimes.md`. Which program that is, and where runs are remembered, is decided elsewhere.
+
+mod program;
+mod watcher;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use self::program::{Mishap, Program};
+use self::watcher::Watcher;
+use self::wire::{Answer, Request};
+use crate::{Ending, Handle, Known, Launch, News, Runtime, RuntimeError, Sighting, StartError, Stop};
+
+/// How long a call may take unless told otherwise.
+pub const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Runs agents wherever the user's program puts them.
+#[derive(Debug)]
+pub struct ExecRuntime {
+    program: Program,
+    watcher: Option<Watcher>,
+}
+
+impl ExecRuntime {
+    /// Nothing is called yet. `dir` is the town's directory; the program is called in it, and found from it.
+    pub fn new(argv: Vec<OsString>, dir: PathBuf) -> Self {
+        Self { program: Program { argv, dir, timeout: TIMEOUT }, watcher: None }
+    }
+
+    /// Another limit for the time that a call may take.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.program.timeout = timeout;
+        self
+    }
+
+    /// The last lines that a run has printed; `None` when the program has no way to tell.
+    pub fn peek(&mut self, run: &str, lines: usize) -> Result<Option<String>, RuntimeError> {
+        let answer: Option<wire::Peeked> = optional(self.ask("peek", &wire::Peek { run, lines }))?;
+        Ok(answer.map(|peeked| peeked.text))
+    }
+
+    /// Types something into a run's terminal; false when the program has no way to do it.
+    pub fn send(&mut self, run: &str, text: &str) -> Result<bool, RuntimeError> {
+        Ok(optional(self.tell("send", &wire::Send { run, text }))?.is_some())
+    }
+
+    /// The command that attaches a person to a run; `None` when the program has no way to do it.
+    pub fn attach(&mut self, run: &str) -> Result<Option<Vec<String>>, RuntimeError> {
+        let answer: Option<wire::Attached> = optional(self.ask("attach", &wire::Run { run }))?;
+        match answer {
+            Some(attached) if attached.argv.is_empty() => {
+                Err(error(&Mishap::Lost(format!("{} named no command", self.program.called("attach")))))
+            }
+            answer => Ok(answer.map(|attached| attached.argv)),
+        }
+    }
+
+    /// Calls the program for an answer.
+    fn ask<A: DeserializeOwned + Answer>(&self, verb: &'static str, asked: &impl Serialize) -> Result<A, Mishap> {
+        let printed = self.program.call(verb, &Request::new(&self.program.dir, asked))?;
+        wire::read(&printed).map_err(|cause| Mishap::Lost(format!("{} {cause}", self.program.called(verb))))
+    }
+
+    /// Calls the program for what it does; what it prints does not matter.
+    fn tell(&self, verb: &'static str, asked: &impl Serialize) -> Result<(), Mishap> {
+        self.program.call(verb, &Request::new(&self.program.dir, asked)).map(drop)
+    }
+
+    fn started(&self, launches: &[Launch], answer: wire::Started) -> Result<Vec<wire::Start>, String> {
+        let (n_asked, n_told) = (launches.len(), answer.results.len());
+        if n_asked != n_told {
+            return Err(format!("{} gave {n_told} results for {n_asked} launches", self.program.called("start")));
+        }
+        let is_other = |(launch, start): &(&Launch, &wire::Start)| launch.run != start.run;
+        if let Some((launch, start)) = launches.iter().zip(&answer.results).find(is_other) {
+            let (wanted, told) = (&launch.run, program::legible(start.run.as_bytes()));
+            return Err(format!("{} answered for `{told}`, not `{wanted}`", self.program.called("start")));
+        }
+        Ok(answer.results)
+    }
+}
+
+impl Runtime for ExecRuntime {
+    fn start(&mut self, launches: &[Launch]) -> Vec<Result<Handle, StartError>> {
+        if launches.is_empty() {
+            return Vec::new();
+        }
+        if let Some(path) =
+            launches.iter().flat_map(|launch| [&launch.dir, &launch.log]).find(|path| path.to_str().is_none())
+        {
+            // A message is JSON, which has no way to say such a path; it is the town's, so all have it.
+            let cause = format!("{} is not UTF-8, so no agent can be started there", path.display());
+            return vec![Err(StartError::Failed { cause }); launches.len()];
+        }
+        let asked = wire::Launches { launches: launches.iter().map(wire::Launch::new).collect() };
+        let answer = self.ask("start", &asked).map_err(|mishap| match mishap {
+            Mishap::NotCalled(cause) | Mishap::NotKnown(cause) | Mishap::NothingDone(cause) => {
+                StartError::NoRoom { cause }
+            }
+            Mishap::Lost(cause) => StartError::Unknown { cause },
+        });
+        let results =
+            answer.and_then(|answer| self.started(launches, answer).map_err(|cause| StartError::Unknown { cause }));
+        match results {
+            Ok(results) => launches.iter().zip(results).map(|(launch, start)| outcome(launch, start)).collect(),
+            Err(error) => vec![Err(error); launches.len()],
+        }
+    }
+
+    fn survey(&mut self, known: &[Known]) -> Result<BTreeMap<String, Sighting>, RuntimeError> {
+        let asked = wire::Survey { known: known.iter().map(wire::KnownRun::new).collect() };
+        let answer: wire::Surveyed = self.ask("survey", &asked).map_err(|mishap| error(&mishap))?;
+        let now = Timestamp::now();
+        let sighting = |seen: wire::Seen| match seen {
+            wire::Seen::Running {} => Sighting::Running(Handle::ELSEWHERE),
+            wire::Seen::Ended(end) => Sighting::Ended(end.ending(now)),
+        };
+        let mut sightings: BTreeMap<_, _> = answer.runs.into_iter().map(|(run, seen)| (run, sighting(seen))).collect();
+        // What was started once and is neither running nor kept as ended is gone, and nobody knows how.
+        let started = known.iter().filter(|known| known.handle.is_some());
+        for gone in started {
+            let unseen = || Sighting::Ended(Ending { code: None, signal: None, at: now, leftover: 0 });
+            sightings.entry(gone.run.clone()).or_insert_with(unseen);
+        }
+        Ok(sightings)
+    }
+
+    fn stop(&mut self, known: &Known, how: Stop) -> Result<(), RuntimeError> {
+        let how = match how {
+            Stop::Gently => "gently",
+            Stop::Now => "now",
+        };
+        self.tell("stop", &wire::Stop { run: &known.run, how }).map_err(|mishap| error(&mishap))
+    }
+
+    fn acknowledge(&mut self, runs: &[String]) -> Result<(), RuntimeError> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        self.tell("acknowledge", &wire::Acknowledge { runs }).map_err(|mishap| error(&mishap))
+    }
+
+    fn watch(&mut self, news: News) -> Result<(), RuntimeError> {
+        // One at a time: the old one is over before the new one begins.
+        self.watcher = None;
+        let started = Watcher::start(self.program.clone(), news);
+        let no_thread = |cause: std::io::Error| RuntimeError::Elsewhere { cause: format!("cannot watch: {cause}") };
+        self.watcher = Some(started.map_err(no_thread)?);
+        Ok(())
+    }
+}
+
+fn outcome(launch: &Launch, start: wire::Start) -> Result<Handle, StartError> {
+    let Some(refusal) = start.error else { return Ok(Handle::ELSEWHERE) };
+    let cause = match program::legible(refusal.cause.as_bytes()) {
+        said if said.is_empty() => "no cause was given".to_owned(),
+        said => said,
+    };
+    Err(match refusal.kind.as_str() {
+        "no-program" => StartError::NoProgram { program: launch.argv.first().cloned().unwrap_or_default(), cause },
+        "no-room" => StartError::NoRoom { cause },
+        "failed" => StartError::Failed { cause },
+        _ => StartError::Unknown { cause },
+    })
+}
+
+/// A verb that a program need not know.
+fn optional<T>(answer: Result<T, Mishap>) -> Result<Option<T>, RuntimeError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(Mishap::NotKnown(_)) => Ok(None),
+        Err(mishap) => Err(error(&mishap)),
+    }
+}
+
+fn error(mishap: &Mishap) -> RuntimeError {
+    RuntimeError::Elsewhere { cause: mishap.to_string() }
+}
