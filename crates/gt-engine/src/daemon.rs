@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use gt_core::event::EventType;
-use gt_core::plan::PerSide;
+use gt_core::plan::{PerSide, Trouble};
 use gt_core::run::RunState;
-use gt_runtime::Ending;
+use gt_runtime::{Ending, RuntimeError};
 use gt_store::{Assignment, Run, Store};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -132,6 +132,12 @@ fn listen_to_agents(town: &Town, sender: &Sender<Cause>) {
     thread::spawn(move || words.for_each(|| told.send(Cause::Told).is_ok()));
 }
 
+/// Has the runtime tell of every ending.
+fn watch(dispatcher: &mut Dispatcher, sender: &Sender<Cause>) -> Result<(), TownError> {
+    let news = sender.clone();
+    Ok(dispatcher.runtime().watch(Box::new(move |end| news.send(Cause::Ended(end)).unwrap_or_default()))?)
+}
+
 /// Which file the config is: another one, when it was replaced as a whole. Numbers come again, so with its birth.
 type FileId = (u64, Option<SystemTime>);
 
@@ -174,10 +180,9 @@ impl Daemon {
         log: Log,
     ) -> Result<Daemon, TownError> {
         let (town, around) = (dispatcher.town().clone(), Arc::clone(dispatcher.around()));
-        let news = sender.clone();
         dispatcher.record_starts_later();
         dispatcher.listen_to_agents();
-        dispatcher.runtime().watch(Box::new(move |end| news.send(Cause::Ended(end)).unwrap_or_default()))?;
+        watch(&mut dispatcher, &sender)?;
         dispatcher.look_closely();
         let config_seen = config_id(&town);
         let (settings, config_problem) = match Settings::load(&town) {
@@ -239,11 +244,22 @@ impl Daemon {
             is_due |= self.is_patrol_over() || self.next_deadline.is_some_and(|at| self.dispatcher.now() >= at);
             if is_due && let Err(error) = self.pass() {
                 (self.log)(&format!("a pass failed: {}", chain(&error)));
+                self.note_trouble(&error);
                 // What it had heard of is found again by looking.
                 self.dispatcher.look_again();
                 retry = Some(ERROR_RETRY);
             }
             is_due = self.wait(causes, retry);
+        }
+    }
+
+    /// As long as nobody can be asked what runs elsewhere nothing starts, and that has to be seen.
+    fn note_trouble(&mut self, error: &TownError) {
+        let TownError::Runtime(RuntimeError::Elsewhere { .. }) = error else { return };
+        let stamp = self.dispatcher.stamp();
+        let trouble = Trouble { until: stamp.now + dispatch::TOWN_TROUBLE, reason: chain(error) };
+        if let Err(error) = self.store.hold_up(&trouble, &stamp) {
+            (self.log)(&chain(&error));
         }
     }
 
@@ -466,6 +482,9 @@ impl Daemon {
             Ok(config) if self.config_problem.is_none() && config == self.settings.config => false,
             Ok(config) => {
                 (self.config_problem, self.has_config) = (None, true);
+                if once::RUNTIME_KEYS.iter().any(|key| config.value(key) != self.settings.config.value(key)) {
+                    self.change_runtime();
+                }
                 self.settings = Arc::new(Settings::new(config));
                 (self.log)("took the changed config");
                 // Whatever troubled an agent may have been mended by the edit.
@@ -474,6 +493,13 @@ impl Daemon {
                 }
                 true
             }
+        }
+    }
+
+    fn change_runtime(&mut self) {
+        self.dispatcher.set_runtime(once::runtime(&self.town));
+        if let Err(error) = watch(&mut self.dispatcher, &self.sender) {
+            (self.log)(&format!("nobody tells of endings: {}", chain(&error)));
         }
     }
 

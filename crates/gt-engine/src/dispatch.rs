@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use gt_core::plan::{PerSide, Policy};
+use gt_core::plan::{PerSide, Policy, Trouble};
 use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting, StartError, Stop};
 use gt_store::{Advance, Assignment, Claimant, Ended, Fault, Findings, NotStarted, Run, Stamp, Started, Store};
@@ -64,6 +64,8 @@ pub struct Dispatcher {
     /// What agents tell, and whether it is listened to in every pass.
     listener: Listener,
     is_listening: bool,
+    /// Starts whose answer was lost, and why: that is not their beads' fault.
+    unsure: BTreeMap<String, String>,
 }
 
 /// What a pass came to.
@@ -104,6 +106,7 @@ impl Dispatcher {
             has_given_up: false,
             listener: Listener::default(),
             is_listening: false,
+            unsure: BTreeMap::new(),
         }
     }
 
@@ -118,6 +121,12 @@ impl Dispatcher {
 
     pub fn runtime(&mut self) -> &mut dyn Runtime {
         &mut *self.runtime
+    }
+
+    /// From now on runs are started, and found, in another place.
+    pub fn set_runtime(&mut self, runtime: Box<dyn Runtime + Send>) {
+        self.runtime = runtime;
+        (self.is_look_due, self.looks_closely) = (true, true);
     }
 
     pub fn around(&self) -> &Arc<dyn Surroundings> {
@@ -222,16 +231,18 @@ impl Dispatcher {
         for (assignment, ready) in prepared {
             self.in_flight.remove(&assignment.run);
             let outcome = match ready {
-                Ok(ready) => match handles.next() {
-                    Some(Ok(handle)) => Ok(started(&assignment, &ready, &handle)),
-                    Some(Err(StartError::Unknown { .. })) | None => {
+                Ok(ready) => match handles.next().unwrap_or_else(not_answered) {
+                    Ok(handle) => Ok(started(&assignment, &ready, &handle)),
+                    Err(error @ StartError::Unknown { .. }) => {
+                        self.note_unsure(store, &assignment.run, error.to_string(), &stamp)?;
                         report.unknown.push(assignment);
                         continue;
                     }
-                    Some(Err(error)) => Err(refused(&assignment, &ready, &error, stamp.now)),
+                    Err(error) => Err(refused(&assignment, &ready, &error, stamp.now)),
                 },
                 Err(not_started) => Err(not_started),
             };
+            self.unsure.remove(&assignment.run);
             match outcome {
                 Ok(started) => {
                     findings.started.push(started);
@@ -258,6 +269,15 @@ impl Dispatcher {
         Ok(report)
     }
 
+    /// One answer may be lost when somebody dies; if it is lost again, nothing else is started there for a while.
+    fn note_unsure(&mut self, store: &mut Store, run: &str, why: String, stamp: &Stamp) -> Result<(), TownError> {
+        if self.unsure.contains_key(run) {
+            store.hold_up(&Trouble { until: stamp.now + TOWN_TROUBLE, reason: why.clone() }, stamp)?;
+        }
+        self.unsure.insert(run.to_owned(), why);
+        Ok(())
+    }
+
     fn note_ends(&mut self, findings: &Findings) {
         if findings.ended.is_empty() {
             return;
@@ -265,6 +285,7 @@ impl Dispatcher {
         crash::point(CrashPoint::RecordedEnds);
         let ended: Vec<String> = findings.ended.iter().map(|end| end.run.clone()).collect();
         self.stopped.retain(|run| !ended.contains(run));
+        self.unsure.retain(|run, _| !ended.contains(run));
         self.unacknowledged.extend(ended);
     }
 
@@ -405,13 +426,15 @@ impl Dispatcher {
             return Ok(());
         }
         if is_late || run.stop.is_some() {
-            let error = match &run.stop {
-                Some(stop) => stop.reason.clone(),
-                None => "the start took longer than `scheduler.start_timeout`".to_owned(),
+            let unsure = self.unsure.remove(&run.id);
+            let (error, fault) = match (&run.stop, unsure) {
+                (Some(stop), _) => (stop.reason.clone(), Fault::Bead),
+                (None, Some(why)) => (why, Fault::Town { until: look.now + TOWN_TROUBLE }),
+                (None, None) => ("the start took longer than `scheduler.start_timeout`".to_owned(), Fault::Bead),
             };
             self.has_given_up = true;
             let worktree = self.workplace(run, store, settings)?.map(|(path, _)| path);
-            look.findings.not_started.push(NotStarted { run: run.id.clone(), error, fault: Fault::Bead, worktree });
+            look.findings.not_started.push(NotStarted { run: run.id.clone(), error, fault, worktree });
             return Ok(());
         }
         if (is_ours || store.take_over(run, &self.me, &self.stamp())?)
@@ -570,6 +593,10 @@ struct Look {
     again: Vec<Assignment>,
     /// Not recorded as started, but begun.
     begun: BTreeSet<String>,
+}
+
+fn not_answered() -> Result<Handle, StartError> {
+    Err(StartError::Unknown { cause: "it was not answered".to_owned() })
 }
 
 fn record(store: &mut Store, findings: &Findings, policy: &Policy, stamp: &Stamp) -> Result<Advance, TownError> {

@@ -119,6 +119,12 @@ impl Runtime for ExecRuntime {
     }
 
     fn survey(&mut self, known: &[Known]) -> Result<BTreeMap<String, Sighting>, RuntimeError> {
+        if let Some(here) = known.iter().find(|known| known.handle.as_ref().is_some_and(Handle::is_here)) {
+            // It would seem to be gone.
+            let cause =
+                format!("run {} is a process of this machine; until it has ended `runtime` stays as it was", here.run);
+            return Err(RuntimeError::Elsewhere { cause });
+        }
         let asked = wire::Survey { known: known.iter().map(wire::KnownRun::new).collect() };
         let answer: wire::Surveyed = self.ask("survey", &asked).map_err(|mishap| error(&mishap))?;
         let now = Timestamp::now();
@@ -185,5 +191,5 @@ fn optional<T>(answer: Result<T, Mishap>) -> Result<Option<T>, RuntimeError> {
 }
 
 fn error(mishap: &Mishap) -> RuntimeError {
-    RuntimeError::Elsewhere { cause: mishap.to_string() }
+    RuntimeError::Elsewhere { cause: format!("the program that runs agents elsewhere does not answer: {mishap}") }
 }

@@ -104,7 +104,8 @@ pub enum RuntimeError {
     },
     #[error("the keeper of this town's agents does not answer: {cause}")]
     NoKeeper { cause: String },
-    #[error("the program that runs agents elsewhere does not answer: {cause}")]
+    /// About runs in other places: nobody can be asked, or the wrong one would be.
+    #[error("{cause}")]
     Elsewhere { cause: String },
 }
 

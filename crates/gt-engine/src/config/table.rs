@@ -31,8 +31,13 @@ macro_rules! keys {
 pub static KEYS: &[Key] = keys! {
     "default_agent" Kind::Text, is "claude",
         "agent that works where none is named";
-    "runtime" Kind::Choice(&["tmux", "process"]), eg "tmux",
+    "runtime" Kind::Choice(&["tmux", "process", "exec"]), eg "tmux",
         "how agents run; unset: tmux where installed";
+
+    "exec.command" ARGV, eg r#"["./my-host"]"#,
+        "program that runs agents elsewhere, for runtime = \"exec\"";
+    "exec.timeout" SPAN, is "1m",
+        "a call of this program that takes longer is ended";
 
     "scheduler.max_polecats" CAP, is "-1",
         "polecats alive at once; -1 and 0: no cap, work starts at once";

@@ -97,6 +97,11 @@ impl Runtime for ProcessRuntime {
     }
 
     fn survey(&mut self, known: &[Known]) -> Result<BTreeMap<String, Sighting>, RuntimeError> {
+        if let Some(there) = known.iter().find(|known| known.handle.as_ref().is_some_and(|handle| !handle.is_here())) {
+            // It would seem to be gone.
+            let cause = format!("run {} is in another place; until it has ended `runtime` stays as it was", there.run);
+            return Err(RuntimeError::Elsewhere { cause });
+        }
         match self.ask_again_if_lost(&Request::Survey(known.to_vec()))? {
             Reply::Surveyed(sightings) => Ok(sightings),
             other => Err(unexpected(&other)),

@@ -69,6 +69,7 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
     pub run: String,
+    /// 0, and born at 0: no process of this machine.
     pub pid: u32,
     pub birth: u64,
     pub branch: Option<String>,
@@ -325,7 +326,9 @@ fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<Opt
     polecats::settle(tx, &run.id, start.worktree.as_deref(), start.branch.as_deref())?;
     close_claimed(tx, &run, stamp)?;
     hooks::begin_work(tx, run.key, stamp)?;
-    let data = json!({ "rig": run.rig, "polecat": run.polecat, "agent": run.agent, "pid": start.pid,
+    // A run elsewhere is no process of this machine.
+    let pid = Some(start.pid).filter(|pid| *pid != 0);
+    let data = json!({ "rig": run.rig, "polecat": run.polecat, "agent": run.agent, "pid": pid,
                        "branch": start.branch, "formula": start.formula });
     events::append_of_run(tx, stamp, EventType::RunStarted, &run.bead, &run.id, &data)?;
     Ok(Some(run).filter(|run| run.stop.is_some()))

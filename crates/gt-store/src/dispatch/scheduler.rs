@@ -55,6 +55,17 @@ impl Store {
         })
     }
 
+    /// Starts nothing for a while, for a reason that is nobody's fault. Said twice, it is remembered once.
+    pub fn hold_up(&mut self, trouble: &Trouble, stamp: &Stamp) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| {
+            let now = state(tx, stamp.now)?.troubles.remove(&TroubleOf::Town);
+            if now.is_none_or(|now| now.reason != trouble.reason) {
+                note_trouble(tx, &TroubleOf::Town, trouble, stamp)?;
+            }
+            Ok(())
+        })
+    }
+
     /// Forgets what troubled agents, because their settings have changed.
     pub fn forget_troubles(&mut self, stamp: &Stamp) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {

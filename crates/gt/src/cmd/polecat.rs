@@ -11,10 +11,11 @@ use gt_core::names;
 use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_core::text::many_lines;
 use gt_core::time;
+use gt_engine::dispatch;
 use gt_engine::once;
 use gt_engine::settings::Settings;
 use gt_engine::{Town, TownError, process_id};
-use gt_runtime::worktree;
+use gt_runtime::{Handle, worktree};
 use gt_store::{Polecat, Run, Store};
 use serde_json::{Value, json};
 
@@ -166,9 +167,9 @@ fn state(town: &Town, polecat: &Polecat, run: Option<&Run>, stall_after: Duratio
     let Some(run) = run.filter(|run| polecat.run.is_some() && run.is_live()) else {
         return if polecat.kept.is_some() { "gone" } else { "idle" };
     };
-    match (run.state, run.pid, run.birth) {
-        (RunState::Starting, ..) => "starting",
-        (_, Some(pid), Some(birth)) if process_id::birth(pid) != Some(birth) => {
+    match run.state {
+        RunState::Starting => "starting",
+        _ if process_of(run).is_some_and(|process| process_id::birth(process.pid) != Some(process.birth)) => {
             // One that has finished its work is only waiting to be recorded.
             if run.is_bead_done { "idle" } else { "gone" }
         }
@@ -177,6 +178,11 @@ fn state(town: &Town, polecat: &Polecat, run: Option<&Run>, stall_after: Duratio
         _ if is_silent(&[town.log_path(&run.id), town.events_path(&run.id)], stall_after) => "stalled",
         _ => "working",
     }
+}
+
+/// Its process, if it is one of this machine.
+fn process_of(run: &Run) -> Option<Handle> {
+    dispatch::known(run).handle.filter(Handle::is_here)
 }
 
 /// Whether nothing was written for so long to any of these; where none is there nobody can tell.
@@ -256,7 +262,7 @@ fn worker_json(worker: &Worker) -> Value {
         "worktree": live.and_then(|run| run.worktree.as_ref()).or(worker.polecat.worktree.as_ref()),
         "started_at": live.and_then(|run| run.started_at).map(time::format),
         "host": live.map(|run| &run.host),
-        "pid": live.and_then(|run| run.pid),
+        "pid": live.and_then(process_of).map(|process| process.pid),
         "agent": live.map(|run| &run.agent),
         "waiting_for": live.and_then(Run::waits_for).map(Need::as_str),
         "activity": live.and_then(|run| run.activity).map(Activity::as_str),
@@ -319,7 +325,7 @@ fn show(context: &Context, name: &str) -> Result<(), Failure> {
         ("agent", run.map(|run| run.agent.clone())),
         ("talk", run.and_then(|run| run.conversation.clone())),
         ("used", run.and_then(used)),
-        ("process", live.and_then(|run| run.pid).map(|pid| pid.to_string())),
+        ("process", live.and_then(process_of).map(|process| process.pid.to_string())),
         ("session", live.and_then(|run| run.session.clone())),
         ("branch", run.and_then(|run| run.branch.clone())),
         ("worktree", worker.polecat.worktree.clone()),
