@@ -25,20 +25,23 @@ MAKE_PLACE = (
 
 def supervise(options, run, say):
     """Says once how the start went, and stays until the end is noted."""
-    lock = run.begin()
-    if not lock:
-        return say({"run": run.name})  # it was started before, and is not started again
-    supervisor = Supervisor(options, run)
+    lock, started, result = run.begin(), None, {"run": run.name}
     try:
-        started = supervisor.start()
+        if lock:  # otherwise it was started before, and is not started again
+            supervisor = Supervisor(options, run)
+            started = supervisor.start()
     except (Refused, OSError, LookupError) as error:
         run.forget()  # so that it never began
         refused = error if isinstance(error, Refused) else Refused("no-room", str(error))
-        return say({"run": run.name, "error": refused.as_json()})
-    say({"run": run.name})
+        result["error"] = refused.as_json()
+    try:
+        say(result)
+    except BrokenPipeError:
+        pass  # whoever called was killed; the run goes on
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 1)  # whoever called has its answer, and need not wait for the end
-    supervisor.stay(*started)
+    if started:
+        supervisor.stay(*started)
 
 
 def clear(options, run):

@@ -29,6 +29,8 @@ mod demo;
 mod disk;
 #[path = "it/dispatch.rs"]
 mod dispatch;
+#[path = "it/exec.rs"]
+mod exec;
 #[path = "it/formulas.rs"]
 mod formulas;
 #[path = "it/health.rs"]

@@ -119,7 +119,7 @@ fn its_input_closes_when_nobody_listens() {
     let place = Place::new();
     // What left the group of its program is not ended with it, but hears that nobody listens.
     let far = "read -r request; echo \"$request\" > told; cat > /dev/null; echo over > over";
-    let mut runtime = place.script(&format!("setsid sh -c '{far}' <&0 & wait"));
+    let mut runtime = place.script(&format!("exec 3<&0; setsid sh -c '{far}' <&3 & wait"));
     place.watch(&mut runtime);
     let told = place.town().join("told");
     until("it was asked", || fs::read_to_string(&told).is_ok_and(|text| text.ends_with('\n')));
