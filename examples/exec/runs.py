@@ -78,7 +78,9 @@ class Run:
         self.write("ended.json", end)
 
     def forget(self):
-        shutil.rmtree(self.state, ignore_errors=True)
+        gone = f"{os.path.dirname(self.state)}/.{self.name}.{os.getpid()}"
+        os.rename(self.state, gone)  # at once, so that nobody sees half of it
+        shutil.rmtree(gone, ignore_errors=True)
 
     def family(self):
         """Its processes, wherever they have wandered: all have its mark in their environment."""
@@ -107,7 +109,8 @@ class Run:
 
 def all_runs(town):
     try:
-        return [Run(town, name) for name in sorted(os.listdir(f"{town}/.gt/other-host"))]
+        names = sorted(os.listdir(f"{town}/.gt/other-host"))
+        return [Run(town, name) for name in names if not name.startswith(".")]
     except FileNotFoundError:
         return []
 

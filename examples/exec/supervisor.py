@@ -1,26 +1,16 @@
-"""One run from its start to its end: brings the work to the other side and home again, and answers for the town.
-
-The other side is PLACE/RUN: work/ (a clone), home/, bin/gt (asks the town) and post/ (questions and answers). All that
-happens there goes through `there`, with data on standard input and output only, as that user: with `ssh HOST` in front
-it is another host. Nothing over there is opened, and no git is run in it, with the rights of the town's side. (What
-`Run.family` does has to be done over there then, too.)
-"""
+"""One run from its start to its end: brings the work to the other side and home again, and answers for the town."""
 import os
-import pwd
 import re
 import subprocess
 import sys
 import tempfile
 import threading
 
+from place import Place
 from runs import Refused
 
 FORWARDED = {"done", "prime", "hook", "show", "escalate"}  # what an agent may ask of the town
 LEFTOVER_GRACE = 1.0  # seconds that what an agent leaves behind has to end by itself
-MAKE_PLACE = (
-    'umask 077 && rm -rf "$1" && mkdir -p "$1/home" "$1/work" "$1/bin" "$1/post" && mkfifo "$1/post/bell" && '
-    'cat > "$1/bin/gt" && chmod +x "$1/bin/gt"'
-)
 
 
 def supervise(options, run, say):
@@ -31,6 +21,7 @@ def supervise(options, run, say):
             supervisor = Supervisor(options, run)
             started = supervisor.start()
     except (Refused, OSError, LookupError) as error:
+        Place(options, run).clear()
         run.forget()  # so that it never began
         refused = error if isinstance(error, Refused) else Refused("no-room", str(error))
         result["error"] = refused.as_json()
@@ -44,44 +35,19 @@ def supervise(options, run, say):
         supervisor.stay(*started)
 
 
-def clear(options, run):
-    there(options, "rm", "-rf", f"{options.place}/{run.name}")
-
-
-def over_there(options, argv):
-    """The command that runs `argv` on the other side. It holds no secrets: anybody can read command lines."""
-    if not options.user or os.geteuid() != 0:
-        return [*argv]
-    user = pwd.getpwnam(options.user)
-    return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--", *argv]
-
-
-def env_there(options):
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": options.place}
-
-
-def there(options, *argv, data=b"", timeout=None):
-    """Runs something on the other side, and returns what it printed."""
-    streams = {"input": data, "capture_output": True, "timeout": timeout}
-    done = subprocess.run(over_there(options, argv), env=env_there(options), cwd=options.place, **streams)
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Refused("no-room", lines[-1] if lines else f"`{argv[0]}` failed on the other side")
-    return done.stdout
-
-
 class Supervisor:
     def __init__(self, options, run):
-        self.options, self.run = options, run
-        self.place, self.work = f"{options.place}/{run.name}", f"{options.place}/{run.name}/work"
+        self.run, self.place, self.keep = run, Place(options, run), options.keep
         self.launch = run.read("launch.json")
         self.env = self.launch["env"]
         self.at_home = None  # the commit that both sides have
 
     def start(self):
-        self.make_place()
+        self.place.make()
         self.bring_there()
-        return self.start_agent()
+        env = self.env_of_agent()
+        self.find_program(env)
+        return self.start_ears(env), self.start_agent(env)
 
     def stay(self, ears, agent):
         if self.run.has("stop"):  # it was told to while it was being started
@@ -95,20 +61,11 @@ class Supervisor:
         self.run.note_end(**how, leftover=leftover, kept=self.bring_home() or self.unsaved())
         self.tell_the_town()
 
-    def make_place(self):
-        if os.geteuid() == 0 and self.options.user:
-            user = pwd.getpwnam(self.options.user)
-            os.makedirs(self.options.place, exist_ok=True)
-            os.chown(self.options.place, user.pw_uid, user.pw_gid)
-        with open(os.path.join(os.path.dirname(__file__), "gt-elsewhere"), "rb") as gt:
-            there(self.options, "sh", "-c", MAKE_PLACE, "-", self.place, data=gt.read())
+    # The work, there and back.
 
     def git(self, *argv):
         """git in the worktree, here."""
         return subprocess.run(["git", "-C", self.launch["dir"], *argv], env=self.env, capture_output=True)
-
-    def git_there(self, *argv, **more):
-        return there(self.options, "git", "-C", self.work, *argv, **more)
 
     def bring_there(self):
         head = self.git("rev-parse", "--verify", "--quiet", "HEAD")
@@ -117,22 +74,22 @@ class Supervisor:
         self.at_home = head.stdout.decode().strip()
         base = "refs/heads/" + self.env.get("GT_BASE_BRANCH", "")
         has_base = self.git("rev-parse", "--verify", "--quiet", base).returncode == 0
-        bundle = self.git("bundle", "create", "-", "HEAD", *([base] if has_base else [])).stdout
-        there(self.options, "sh", "-c", 'cat > "$1"', "-", f"{self.place}/bundle", data=bundle)
-        self.git_there("init", "--quiet")
-        self.git_there("fetch", "--quiet", f"{self.place}/bundle", "HEAD", "+refs/heads/*:refs/remotes/origin/*")
-        self.git_there("checkout", "--quiet", "-B", self.env.get("GT_BRANCH") or "work", "FETCH_HEAD")
+        bundle = f"{self.place.dir}/bundle"
+        self.place.write(bundle, self.git("bundle", "create", "-", "HEAD", *([base] if has_base else [])).stdout)
+        self.place.git("init", "--quiet")
+        self.place.git("fetch", "--quiet", bundle, "HEAD", "+refs/heads/*:refs/remotes/origin/*")
+        self.place.git("checkout", "--quiet", "-B", self.env.get("GT_BRANCH") or "work", "FETCH_HEAD")
         for key in ["user.name", "user.email"]:
             if value := self.git("config", key).stdout.strip():
-                self.git_there("config", key, value)
+                self.place.git("config", key, value)
 
     def bring_home(self):
         """Puts what was committed over there on the branch of the worktree here; returns why it could not."""
         try:
-            head = self.at_home and self.git_there("rev-parse", "HEAD").decode().strip()
+            head = self.at_home and self.place.git("rev-parse", "HEAD").decode().strip()
             if head == self.at_home:
                 return None
-            bundle = self.git_there("bundle", "create", "-", f"{self.at_home}..HEAD")
+            bundle = self.place.git("bundle", "create", "-", f"{self.at_home}..HEAD")
         except Refused as refused:
             return refused.args[1]
         with tempfile.NamedTemporaryFile(dir=self.run.state) as file:
@@ -141,47 +98,59 @@ class Supervisor:
             for step in [["fetch", "--quiet", file.name, "HEAD"], ["merge", "--quiet", "--ff-only", "FETCH_HEAD"]]:
                 done = self.git(*step)
                 if done.returncode != 0:
-                    return done.stderr.decode(errors="replace").strip()
+                    return done.stderr.decode(errors="replace").strip() or "git failed"
         self.at_home = head
 
     def unsaved(self):
-        return "it has uncommitted changes" if self.at_home and self.git_there("status", "--porcelain") else None
+        try:
+            return "it has uncommitted changes" if self.at_home and self.place.git("status", "--porcelain") else None
+        except Refused as refused:
+            return refused.args[1]
 
-    def start_agent(self):
-        kept = ["BD_ACTOR", "GIT_TERMINAL_PROMPT", *self.options.keep]
-        env = {name: value for name, value in self.env.items() if name.startswith("GT_") or name in kept}
-        env |= env_there(self.options) | {"HOME": f"{self.place}/home", "GT_POST": f"{self.place}/post"}
-        env["PATH"] = f"{self.place}/bin:{env['PATH']}"
-        env.update([self.run.mark.split("=", 1)])
-        self.find_program(env)
-        listen = ["sh", "-c", 'exec cat <> "$1"', "-", f"{self.place}/post/bell"]
-        ears = subprocess.Popen(over_there(self.options, listen), env=env, cwd="/", stdout=subprocess.PIPE)
-        threading.Thread(target=self.serve, args=[ears.stdout], daemon=True).start()
+    # The agent.
+
+    def env_of_agent(self):
+        """Clean: what the run has to know, and what was asked to go along."""
+        names = ["BD_ACTOR", "GIT_TERMINAL_PROMPT", *self.keep]
+        env = {name: value for name, value in self.env.items() if name.startswith("GT_") or name in names}
+        env |= self.place.env() | {"GT_POST": self.place.post}
+        env["PATH"] = f"{self.place.dir}/bin:{env['PATH']}"
+        return env | dict([self.run.mark.split("=", 1)])
+
+    def find_program(self, env):
+        """What is missing over there is the agent's fault, not the bead's."""
+        look = self.place.command(["sh", "-c", 'command -v -- "$1"', "-", *self.launch["argv"][:1]])
+        if subprocess.run(look, env=env, cwd=self.place.work, capture_output=True).returncode != 0:
+            raise Refused("no-program", "it is not there on the other side")
+
+    def start_agent(self, env):
         log = os.open(self.launch["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with tempfile.TemporaryFile() as text, open(log, "wb") as log:
             text.write((self.launch["stdin"] or "").encode())
             text.seek(0)
-            streams = {"stdin": text, "stdout": log, "stderr": log}
-            argv = over_there(self.options, self.launch["argv"])
-            return ears, subprocess.Popen(argv, env=env, cwd=self.work, start_new_session=True, **streams)
+            more = {"stdin": text, "stdout": log, "stderr": log, "cwd": self.place.work, "start_new_session": True}
+            return subprocess.Popen(self.place.command(self.launch["argv"]), env=env, **more)
 
-    def find_program(self, env):
-        """What is missing over there is the agent's fault, not the bead's."""
-        look = ["sh", "-c", 'command -v -- "$1"', "-", *self.launch["argv"][:1]]
-        found = subprocess.run(over_there(self.options, look), env=env, cwd=self.work, capture_output=True)
-        if found.returncode != 0:
-            raise Refused("no-program", "it is not there on the other side")
+    # The town, for the agent.
+
+    def start_ears(self, env):
+        """Prints the name of each question that is put into the post."""
+        listen = self.place.command(["sh", "-c", 'exec cat <> "$1"', "-", f"{self.place.post}/bell"])
+        ears = subprocess.Popen(listen, env=env, cwd="/", stdout=subprocess.PIPE)
+        threading.Thread(target=self.serve, args=[ears.stdout], daemon=True).start()
+        return ears
 
     def serve(self, bell):
         """Answers what the agent asks. Nothing of what it says is trusted."""
         for line in bell:
-            ask = f"{self.place}/post/{line.decode(errors='replace').strip()}"
+            if not re.fullmatch(rb"[A-Za-z0-9]+\n", line):
+                continue
+            ask = f"{self.place.post}/{line.decode().strip()}"
             try:
-                if re.fullmatch(rb"[A-Za-z0-9]+\n", line):
-                    words = there(self.options, "cat", f"{ask}/words").decode(errors="replace").split("\0")[:-1]
-                    code, out, err = self.answer(words)
-                    for name, data in [("out", out), ("err", err), ("code", f"{code}\n".encode())]:
-                        there(self.options, "sh", "-c", 'cat > "$1"', "-", f"{ask}/{name}", data=data, timeout=10)
+                words = self.place.run("cat", f"{ask}/words", timeout=10).decode(errors="replace").split("\0")[:-1]
+                code, out, err = self.answer(words)
+                for name, data in [("out", out), ("err", err), ("code", f"{code}\n".encode())]:
+                    self.place.write(f"{ask}/{name}", data, timeout=10)
             except (Refused, OSError, subprocess.TimeoutExpired) as error:
                 print(f"{ask}: {error}", file=sys.stderr, flush=True)
 
@@ -190,8 +159,7 @@ class Supervisor:
             return 2, b"", f"gt: from here one can only ask: {', '.join(sorted(FORWARDED))}\n".encode()
         if words[0] == "done" and (why := self.bring_home()):
             return 1, b"", f"gt: the work could not be brought home: {why}\n".encode()
-        streams = {"stdin": subprocess.DEVNULL, "capture_output": True}
-        done = subprocess.run(["gt", *words], env=self.env, cwd=self.launch["dir"], **streams)
+        done = subprocess.run(["gt", *words], env=self.env, cwd=self.launch["dir"], capture_output=True)
         return done.returncode, done.stdout, done.stderr
 
     def tell_the_town(self):

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use gt_core::plan::{PerSide, Policy, Trouble};
 use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting, StartError, Stop};
-use gt_store::{Advance, Assignment, Claimant, Ended, Fault, Findings, NotStarted, Run, Stamp, Started, Store};
+use gt_store::{Advance, Assignment, Claimant, Ended, Findings, NotStarted, Run, Stamp, Started, Store};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::agents::Listener;
@@ -27,7 +27,7 @@ use crate::worktrees;
 pub use self::hear::{LINGER_GRACE, lingers_until};
 pub(crate) use self::prepare::TOWN_TROUBLE;
 pub use self::prepare::{Prepared, Ready, prepare};
-use self::prepare::{refused, started};
+use self::prepare::{given_up, not_answered, refused, started};
 
 /// How long an agent may live on after its work is over. // SPEC P4
 pub const FINISH_GRACE: SignedDuration = SignedDuration::from_secs(10);
@@ -426,15 +426,10 @@ impl Dispatcher {
             return Ok(());
         }
         if is_late || run.stop.is_some() {
-            let unsure = self.unsure.remove(&run.id);
-            let (error, fault) = match (&run.stop, unsure) {
-                (Some(stop), _) => (stop.reason.clone(), Fault::Bead),
-                (None, Some(why)) => (why, Fault::Town { until: look.now + TOWN_TROUBLE }),
-                (None, None) => ("the start took longer than `scheduler.start_timeout`".to_owned(), Fault::Bead),
-            };
             self.has_given_up = true;
             let worktree = self.workplace(run, store, settings)?.map(|(path, _)| path);
-            look.findings.not_started.push(NotStarted { run: run.id.clone(), error, fault, worktree });
+            let unsure = self.unsure.remove(&run.id);
+            look.findings.not_started.push(NotStarted { worktree, ..given_up(run, unsure, look.now) });
             return Ok(());
         }
         if (is_ours || store.take_over(run, &self.me, &self.stamp())?)
@@ -593,10 +588,6 @@ struct Look {
     again: Vec<Assignment>,
     /// Not recorded as started, but begun.
     begun: BTreeSet<String>,
-}
-
-fn not_answered() -> Result<Handle, StartError> {
-    Err(StartError::Unknown { cause: "it was not answered".to_owned() })
 }
 
 fn record(store: &mut Store, findings: &Findings, policy: &Policy, stamp: &Stamp) -> Result<Advance, TownError> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use gt_core::agent::conversation_of;
 use gt_runtime::{Handle, Launch, StartError};
-use gt_store::{Assignment, Fault, NotStarted, Started};
+use gt_store::{Assignment, Fault, NotStarted, Run, Started};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::agents::{self, Unfit, Workplace};
@@ -56,6 +56,21 @@ pub(super) fn refused(assignment: &Assignment, ready: &Ready, error: &StartError
     };
     let worktree = ready.worktree.as_ref().map(|path| path.display().to_string());
     NotStarted { run: assignment.run.clone(), error: error.to_string(), fault, worktree }
+}
+
+/// A start of which the runtime says nothing.
+pub(super) fn not_answered() -> Result<Handle, StartError> {
+    Err(StartError::Unknown { cause: "it was not answered".to_owned() })
+}
+
+/// A start that is not waited for any longer. Where answers were lost (`unsure`), that is not the bead's fault.
+pub(super) fn given_up(run: &Run, unsure: Option<String>, now: Timestamp) -> NotStarted {
+    let (error, fault) = match (&run.stop, unsure) {
+        (Some(stop), _) => (stop.reason.clone(), Fault::Bead),
+        (None, Some(why)) => (why, Fault::Town { until: now + TOWN_TROUBLE }),
+        (None, None) => ("the start took longer than `scheduler.start_timeout`".to_owned(), Fault::Bead),
+    };
+    NotStarted { run: run.id.clone(), error, fault, worktree: None }
 }
 
 /// Makes worktree, log and command line of a run.

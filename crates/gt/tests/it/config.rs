@@ -118,7 +118,7 @@ fn unknown_keys_and_bad_values_are_refused_with_what_would_be_valid() {
     ");
     snapshot!(town.refused(["config", "set", "runtime", "tmx"]), @r"
     $ gt config set runtime tmx
-    ! error: `runtime` cannot be `tmx`: it must be `tmux` or `process`
+    ! error: `runtime` cannot be `tmx`: it must be `tmux`, `process` or `exec`
     [exit 1]
     ");
     snapshot!(town.refused(["config", "set", "rigs.shop.isolation", "some"]), @r"

@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::fleet::{Fleet, count, kill};
-use crate::town::snapshot;
+use crate::town::{session, snapshot};
 
 /// A program that can be asked what runs, and cannot watch.
 const SEES_NOTHING: &str = "case $verb in survey) echo '{\"runs\": {}}'; exit;; watch) exit 64;; esac";
@@ -346,8 +346,31 @@ fn what_keeps_a_bead_waiting_is_said_everywhere() {
     fleet.town.gt(["sling", "gt-a"]).success();
     fleet.start_daemon();
     fleet.until_events("scheduler.held_up", None, 1);
-    snapshot!(fleet.town.gt(["explain", "gt-a"]).to_string(), @"");
-    snapshot!(fleet.town.gt(["scheduler", "run"]).to_string(), @"");
+    let answers = [fleet.town.gt(["explain", "gt-a"]), fleet.town.gt(["status"]), fleet.town.gt(["scheduler", "run"])];
+    snapshot!(session(answers), @r"
+    $ gt explain gt-a
+    gt-a is scheduled:
+      - it is number 1 of 1 in the queue
+      - dispatch is held up until [TIME]: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2)
+    $ gt status
+    [TOWN]  daemon runs (process [PID])
+    0 of 3 slots taken, 3 free, deferred dispatch
+
+    Needs a person (1)
+      ! dispatch is held up until [TIME]: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2)
+
+    Nothing runs.
+
+    Waiting (1)
+      ○ gt-a Do gt-a
+          dispatch is held up until [TIME]: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2)
+
+    Convoys (1)
+      hq-cv-id01  0/1 done  Work: Do gt-a
+    $ gt scheduler run
+    ⏸ 1 ready bead waiting: dispatch is held up until [TIME]: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2)
+    [exit 5]
+    ");
 }
 
 #[test]

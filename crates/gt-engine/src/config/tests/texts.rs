@@ -236,7 +236,10 @@ fn the_template_as_people_see_it() {
     # NAME stands for a name of your own. Tables such as [scheduler] can be added at the end.
 
     # default_agent = "claude"                        # agent that works where none is named
-    #   runtime = "tmux"                              # how agents run; unset: tmux where installed (tmux | process)
+    #   runtime = "tmux"                              # how agents run; unset: tmux where installed (tmux | process | exec)
+
+    #   exec.command = ["./my-host"]                  # program that runs agents elsewhere, for runtime = "exec"
+    # exec.timeout = "1m"                             # a call of this program that takes longer is ended
 
     # scheduler.max_polecats = -1                     # polecats alive at once; -1 and 0: no cap, work starts at once
     # scheduler.batch_size = "auto"                   # starts in one pass; auto: every free slot
