@@ -5,12 +5,13 @@
 
 mod hear;
 mod prepare;
+mod unsure;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use gt_core::plan::{PerSide, Policy, Trouble};
+use gt_core::plan::{PerSide, Policy};
 use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting, StartError, Stop};
 use gt_store::{Advance, Assignment, Claimant, Ended, Findings, NotStarted, Run, Stamp, Started, Store};
@@ -28,6 +29,7 @@ pub use self::hear::{LINGER_GRACE, lingers_until};
 pub(crate) use self::prepare::TOWN_TROUBLE;
 pub use self::prepare::{Prepared, Ready, prepare};
 use self::prepare::{given_up, not_answered, refused, started};
+use self::unsure::Unsure;
 
 /// How long an agent may live on after its work is over. // SPEC P4
 pub const FINISH_GRACE: SignedDuration = SignedDuration::from_secs(10);
@@ -64,8 +66,8 @@ pub struct Dispatcher {
     /// What agents tell, and whether it is listened to in every pass.
     listener: Listener,
     is_listening: bool,
-    /// Starts whose answer was lost, and why: that is not their beads' fault.
-    unsure: BTreeMap<String, String>,
+    /// Starts whose answer was lost.
+    unsure: Unsure,
 }
 
 /// What a pass came to.
@@ -106,7 +108,7 @@ impl Dispatcher {
             has_given_up: false,
             listener: Listener::default(),
             is_listening: false,
-            unsure: BTreeMap::new(),
+            unsure: Unsure::default(),
         }
     }
 
@@ -227,14 +229,14 @@ impl Dispatcher {
             crash::point(CrashPoint::Launched);
         }
         let stamp = self.stamp();
-        let (mut findings, mut report) = (Findings::default(), PassReport::default());
+        let (mut findings, mut report, mut trouble) = (Findings::default(), PassReport::default(), None);
         for (assignment, ready) in prepared {
             self.in_flight.remove(&assignment.run);
             let outcome = match ready {
                 Ok(ready) => match handles.next().unwrap_or_else(not_answered) {
                     Ok(handle) => Ok(started(&assignment, &ready, &handle)),
                     Err(error @ StartError::Unknown { .. }) => {
-                        self.note_unsure(store, &assignment.run, error.to_string(), &stamp)?;
+                        trouble = self.unsure.note(&assignment.run, error.to_string(), stamp.now).or(trouble);
                         report.unknown.push(assignment);
                         continue;
                     }
@@ -242,7 +244,7 @@ impl Dispatcher {
                 },
                 Err(not_started) => Err(not_started),
             };
-            self.unsure.remove(&assignment.run);
+            self.unsure.settle(&assignment.run);
             match outcome {
                 Ok(started) => {
                     findings.started.push(started);
@@ -266,16 +268,10 @@ impl Dispatcher {
         if !findings.started.is_empty() {
             crash::point(CrashPoint::RecordedStart);
         }
-        Ok(report)
-    }
-
-    /// One answer may be lost when somebody dies; if it is lost again, nothing else is started there for a while.
-    fn note_unsure(&mut self, store: &mut Store, run: &str, why: String, stamp: &Stamp) -> Result<(), TownError> {
-        if self.unsure.contains_key(run) {
-            store.hold_up(&Trouble { until: stamp.now + TOWN_TROUBLE, reason: why.clone() }, stamp)?;
+        if let Some(trouble) = trouble {
+            store.hold_up(&trouble, &stamp)?;
         }
-        self.unsure.insert(run.to_owned(), why);
-        Ok(())
+        Ok(report)
     }
 
     fn note_ends(&mut self, findings: &Findings) {
@@ -285,7 +281,9 @@ impl Dispatcher {
         crash::point(CrashPoint::RecordedEnds);
         let ended: Vec<String> = findings.ended.iter().map(|end| end.run.clone()).collect();
         self.stopped.retain(|run| !ended.contains(run));
-        self.unsure.retain(|run, _| !ended.contains(run));
+        for run in &ended {
+            self.unsure.settle(run);
+        }
         self.unacknowledged.extend(ended);
     }
 
@@ -428,8 +426,11 @@ impl Dispatcher {
         if is_late || run.stop.is_some() {
             self.has_given_up = true;
             let worktree = self.workplace(run, store, settings)?.map(|(path, _)| path);
-            let unsure = self.unsure.remove(&run.id);
+            let unsure = self.unsure.settle(&run.id);
             look.findings.not_started.push(NotStarted { worktree, ..given_up(run, unsure, look.now) });
+            return Ok(());
+        }
+        if self.unsure.is_resting(&run.id, look.now) {
             return Ok(());
         }
         if (is_ours || store.take_over(run, &self.me, &self.stamp())?)

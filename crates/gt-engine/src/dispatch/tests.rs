@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use gt_core::bead::Bead;
 use gt_core::context::SlingFields;
+use gt_core::plan::TroubleOf;
 use gt_core::rig::{Rig, RigState};
-use gt_runtime::simulated::SimulatedRuntime;
+use gt_runtime::simulated::{SimulatedRuntime, StartOutcome};
 use gt_runtime::{Handle, Known, Launch, News, Runtime, RuntimeError, Sighting, StartError, Stop};
 use gt_store::{ConvoyWish, NewBead, Sling, Stamp, Store};
 use jiff::Timestamp;
@@ -125,4 +126,72 @@ fn an_end_that_nobody_has_recorded_is_not_acknowledged_by_one_who_looked_too_ear
     let run = &store.runs_of(&quick).expect("the bead is there")[0];
     assert_eq!((run.is_live(), run.end_reason.as_deref()), (false, Some("exit code 7")));
     assert!(store.runs_of(&long).expect("the bead is there")[0].is_live());
+}
+
+/// What the town is held up by.
+fn trouble(store: &mut Store) -> Option<String> {
+    let state = store.scheduler_state(Timestamp::now()).expect("it answers");
+    state.troubles.get(&TroubleOf::Town).map(|trouble| trouble.reason.clone())
+}
+
+#[test]
+fn answers_that_stay_away_hold_the_town_up_and_cost_the_bead_nothing() {
+    let (_dir, town, mut settings) = town();
+    let world = SimulatedRuntime::default();
+    world.expect_start([StartOutcome::FailsUnheard, StartOutcome::FailsUnheard]);
+    let mut dispatcher = dispatcher(&town, world.clone());
+    let mut store = open(&town);
+    let bead = sling(&mut store);
+    let report = once::run(&mut dispatcher, &mut store, turn(&town), 0).expect("it is tried");
+    assert_eq!((report.unknown.len(), trouble(&mut store)), (1, None), "one answer may be lost");
+    once::settle(&mut dispatcher, &mut store, &settings).expect("it is tried again");
+    let why = trouble(&mut store).expect("two are trouble");
+    assert!(why.starts_with("nobody knows whether it was started"), "{why}");
+    once::settle(&mut dispatcher, &mut store, &settings).expect("it is left alone for a while");
+    assert!(world.running().is_empty(), "the third start would have worked");
+    settings.start_timeout = jiff::SignedDuration::ZERO;
+    once::settle(&mut dispatcher, &mut store, &settings).expect("it is given up");
+    let run = &store.runs_of(&bead).expect("the bead is there")[0];
+    assert_eq!((run.is_live(), run.end_reason.as_deref()), (false, Some(why.as_str())));
+    let outlook = store.outlook(&settings.policy(town.root()), Timestamp::now()).expect("it answers");
+    assert_eq!(outlook.scheduled[0].failures, 0, "it was not the bead's fault");
+}
+
+#[test]
+fn a_run_in_another_place_is_recorded_and_known_as_such() {
+    let (_dir, town, settings) = town();
+    let mut store = open(&town);
+    let bead = sling(&mut store);
+    let mut dispatcher = dispatcher(&town, Elsewhere);
+    once::run(&mut dispatcher, &mut store, turn(&town), 0).expect("it starts");
+    let run = store.runs_of(&bead).expect("the bead is there").remove(0);
+    assert_eq!(super::known(&run).handle, Some(Handle::ELSEWHERE));
+    once::settle(&mut dispatcher, &mut store, &settings).expect("it is seen");
+    assert!(store.run(&run.id).expect("it answers").is_some_and(|run| run.is_live()), "it is not taken for dead");
+}
+
+/// A place in which everything that was started runs.
+struct Elsewhere;
+
+impl Runtime for Elsewhere {
+    fn start(&mut self, launches: &[Launch]) -> Vec<Result<Handle, StartError>> {
+        launches.iter().map(|_| Ok(Handle::ELSEWHERE)).collect()
+    }
+
+    fn survey(&mut self, known: &[Known]) -> Result<BTreeMap<String, Sighting>, RuntimeError> {
+        assert!(known.iter().all(|known| known.handle.as_ref().is_some_and(|handle| !handle.is_here())));
+        Ok(known.iter().map(|known| (known.run.clone(), Sighting::Running(Handle::ELSEWHERE))).collect())
+    }
+
+    fn stop(&mut self, _: &Known, _: Stop) -> Result<(), RuntimeError> {
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, _: &[String]) -> Result<(), RuntimeError> {
+        Ok(())
+    }
+
+    fn watch(&mut self, _: News) -> Result<(), RuntimeError> {
+        Ok(())
+    }
 }

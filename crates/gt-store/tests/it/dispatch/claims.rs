@@ -1,7 +1,7 @@
 //! Claims: the order, the caps, what holds everybody, and which polecat gets the work.
 
 use gt_core::event::EventType;
-use gt_core::plan::{Caps, Guard, Limit, PerSide};
+use gt_core::plan::{Caps, Guard, Limit, PerSide, Trouble};
 use gt_core::rig::RigState;
 use gt_core::run::Outcome;
 use gt_store::{BeadPatch, Claimant, Ended, Fault, Findings, Report, Sling, Store};
@@ -213,6 +213,23 @@ fn trouble_holds_an_agent_or_the_town_until_its_time() {
     yard.now = until;
     yard.policy.batch = None;
     assert_eq!(yard.claims(), ["gt-1", "gt-2", "gt-3", "gt-4"]);
+}
+
+#[test]
+fn trouble_of_no_run_holds_the_town_too_and_said_again_it_is_no_news() {
+    let mut yard = queue();
+    let until = yard.now + SignedDuration::from_secs(30);
+    let hold_up = |yard: &mut Yard, reason: &str| {
+        let trouble = Trouble { until, reason: reason.to_owned() };
+        yard.told(|store, stamp| store.hold_up(&trouble, stamp)).1.len()
+    };
+    assert_eq!(hold_up(&mut yard, "no route"), 1);
+    assert_eq!(hold_up(&mut yard, "no route"), 0);
+    assert_eq!(hold_up(&mut yard, "no host"), 1);
+    assert_eq!(yard.held_by("gt-1"), ["held-up"]);
+    assert_eq!(yard.claims(), Vec::<String>::new());
+    yard.now = until;
+    assert_eq!(yard.claims(), FOUR);
 }
 
 #[test]
