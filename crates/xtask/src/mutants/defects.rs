@@ -394,9 +394,9 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "A start whose answer was lost is recorded as made.",
         edits: &[Edit {
             file: DISPATCH,
-            from: r"Some(Ok(handle)) => Ok(started(&assignment, &ready, &handle)),",
-            to: r#"Some(Ok(handle)) => Ok(started(&assignment, &ready, &handle)),
-                    Some(Err(StartError::Unknown { .. })) if crate::defect("lost-answer-taken-for-started") => {
+            from: r"Ok(handle) => Ok(started(&assignment, &ready, &handle)),",
+            to: r#"Ok(handle) => Ok(started(&assignment, &ready, &handle)),
+                    Err(StartError::Unknown { .. }) if crate::defect("lost-answer-taken-for-started") => {
                         Ok(started(&assignment, &ready, &Handle { pid: 0, birth: 0 }))
                     }"#,
         }],
