@@ -3,6 +3,7 @@
 //! Here its answers become what the trait promises; nothing that it does can hang or panic the caller. The protocol is
 //! written down in `docs/runtimes.md`. Which program that is, and where runs are remembered, is decided elsewhere.
 
+pub mod answers;
 mod program;
 mod watcher;
 mod wire;
@@ -14,12 +15,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use self::program::{Mishap, Program};
 use self::watcher::Watcher;
-use self::wire::{Answer, Request};
-use crate::{Ending, Handle, Known, Launch, News, Runtime, RuntimeError, Sighting, StartError, Stop};
+use self::wire::Request;
+use crate::{Handle, Known, Launch, News, Runtime, RuntimeError, Sighting, StartError, Stop};
 
 /// How long a call may take unless told otherwise.
 pub const TIMEOUT: Duration = Duration::from_mins(1);
@@ -46,7 +46,7 @@ impl ExecRuntime {
 
     /// The last lines that a run has printed; `None` when the program has no way to tell.
     pub fn peek(&mut self, run: &str, lines: usize) -> Result<Option<String>, RuntimeError> {
-        let answer: Option<wire::Peeked> = optional(self.ask("peek", &wire::Peek { run, lines }))?;
+        let answer: Option<wire::Peeked> = optional(self.ask("peek", &wire::Peek { run, lines }, wire::read))?;
         Ok(answer.map(|peeked| peeked.text))
     }
 
@@ -57,7 +57,7 @@ impl ExecRuntime {
 
     /// The command that attaches a person to a run; `None` when the program has no way to do it.
     pub fn attach(&mut self, run: &str) -> Result<Option<Vec<String>>, RuntimeError> {
-        let answer: Option<wire::Attached> = optional(self.ask("attach", &wire::Run { run }))?;
+        let answer: Option<wire::Attached> = optional(self.ask("attach", &wire::Run { run }, wire::read))?;
         match answer {
             Some(attached) if attached.argv.is_empty() => {
                 Err(error(&Mishap::Lost(format!("{} named no command", self.program.called("attach")))))
@@ -67,27 +67,19 @@ impl ExecRuntime {
     }
 
     /// Calls the program for an answer.
-    fn ask<A: DeserializeOwned + Answer>(&self, verb: &'static str, asked: &impl Serialize) -> Result<A, Mishap> {
+    fn ask<A>(
+        &self,
+        verb: &'static str,
+        asked: &impl Serialize,
+        read: impl FnOnce(&[u8]) -> Result<A, String>,
+    ) -> Result<A, Mishap> {
         let printed = self.program.call(verb, &Request::new(&self.program.dir, asked))?;
-        wire::read(&printed).map_err(|cause| Mishap::Lost(format!("{} {cause}", self.program.called(verb))))
+        read(&printed).map_err(|cause| Mishap::Lost(format!("{} {cause}", self.program.called(verb))))
     }
 
     /// Calls the program for what it does; what it prints does not matter.
     fn tell(&self, verb: &'static str, asked: &impl Serialize) -> Result<(), Mishap> {
         self.program.call(verb, &Request::new(&self.program.dir, asked)).map(drop)
-    }
-
-    fn started(&self, launches: &[Launch], answer: wire::Started) -> Result<Vec<wire::Start>, String> {
-        let (n_asked, n_told) = (launches.len(), answer.results.len());
-        if n_asked != n_told {
-            return Err(format!("{} gave {n_told} results for {n_asked} launches", self.program.called("start")));
-        }
-        let is_other = |(launch, start): &(&Launch, &wire::Start)| launch.run != start.run;
-        if let Some((launch, start)) = launches.iter().zip(&answer.results).find(is_other) {
-            let (wanted, told) = (&launch.run, program::legible(start.run.as_bytes()));
-            return Err(format!("{} answered for `{told}`, not `{wanted}`", self.program.called("start")));
-        }
-        Ok(answer.results)
     }
 }
 
@@ -104,18 +96,16 @@ impl Runtime for ExecRuntime {
             return vec![Err(StartError::Failed { cause }); launches.len()];
         }
         let asked = wire::Launches { launches: launches.iter().map(wire::Launch::new).collect() };
-        let answer = self.ask("start", &asked).map_err(|mishap| match mishap {
-            Mishap::NotCalled(cause) | Mishap::NotKnown(cause) | Mishap::NothingDone(cause) => {
-                StartError::NoRoom { cause }
-            }
-            Mishap::Lost(cause) => StartError::Unknown { cause },
-        });
-        let results =
-            answer.and_then(|answer| self.started(launches, answer).map_err(|cause| StartError::Unknown { cause }));
-        match results {
-            Ok(results) => launches.iter().zip(results).map(|(launch, start)| outcome(launch, start)).collect(),
-            Err(error) => vec![Err(error); launches.len()],
-        }
+        let results = self.ask("start", &asked, |printed| answers::started(launches, printed));
+        results.unwrap_or_else(|mishap| {
+            let error = match mishap {
+                Mishap::NotCalled(cause) | Mishap::NotKnown(cause) | Mishap::NothingDone(cause) => {
+                    StartError::NoRoom { cause }
+                }
+                Mishap::Lost(cause) => StartError::Unknown { cause },
+            };
+            vec![Err(error); launches.len()]
+        })
     }
 
     fn survey(&mut self, known: &[Known]) -> Result<BTreeMap<String, Sighting>, RuntimeError> {
@@ -126,20 +116,8 @@ impl Runtime for ExecRuntime {
             return Err(RuntimeError::Elsewhere { cause });
         }
         let asked = wire::Survey { known: known.iter().map(wire::KnownRun::new).collect() };
-        let answer: wire::Surveyed = self.ask("survey", &asked).map_err(|mishap| error(&mishap))?;
-        let now = Timestamp::now();
-        let sighting = |seen: wire::Seen| match seen {
-            wire::Seen::Running {} => Sighting::Running(Handle::ELSEWHERE),
-            wire::Seen::Ended(end) => Sighting::Ended(end.ending(now)),
-        };
-        let mut sightings: BTreeMap<_, _> = answer.runs.into_iter().map(|(run, seen)| (run, sighting(seen))).collect();
-        // What was started once and is neither running nor kept as ended is gone, and nobody knows how.
-        let started = known.iter().filter(|known| known.handle.is_some());
-        for gone in started {
-            let unseen = || Sighting::Ended(Ending { code: None, signal: None, at: now, leftover: 0 });
-            sightings.entry(gone.run.clone()).or_insert_with(unseen);
-        }
-        Ok(sightings)
+        let read = |printed: &[u8]| answers::surveyed(known, printed, Timestamp::now());
+        self.ask("survey", &asked, read).map_err(|mishap| error(&mishap))
     }
 
     fn stop(&mut self, known: &Known, how: Stop) -> Result<(), RuntimeError> {
@@ -165,20 +143,6 @@ impl Runtime for ExecRuntime {
         self.watcher = Some(started.map_err(no_thread)?);
         Ok(())
     }
-}
-
-fn outcome(launch: &Launch, start: wire::Start) -> Result<Handle, StartError> {
-    let Some(refusal) = start.error else { return Ok(Handle::ELSEWHERE) };
-    let cause = match program::legible(refusal.cause.as_bytes()) {
-        said if said.is_empty() => "no cause was given".to_owned(),
-        said => said,
-    };
-    Err(match refusal.kind.as_str() {
-        "no-program" => StartError::NoProgram { program: launch.argv.first().cloned().unwrap_or_default(), cause },
-        "no-room" => StartError::NoRoom { cause },
-        "failed" => StartError::Failed { cause },
-        _ => StartError::Unknown { cause },
-    })
 }
 
 /// A verb that a program need not know.

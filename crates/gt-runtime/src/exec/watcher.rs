@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
+use super::answers;
 use super::program::{Called, Mishap, Program, wait_for};
-use super::wire::{Request, Told, Watch};
+use super::wire::{Request, Watch};
 use crate::News;
 
 const DELAY_MIN: Duration = Duration::from_millis(100);
@@ -152,9 +153,9 @@ impl Post {
     fn pass_on(&self, lines: &mut Lines) -> bool {
         let mut is_look_due = false;
         while let Some(line) = lines.next() {
-            match serde_json::from_slice::<Told>(&line) {
-                Ok(Told { run: Some(run), end }) => (self.news)(Some((run, end.ending(Timestamp::now())))),
-                Ok(Told { run: None, .. }) | Err(_) => is_look_due = true,
+            match answers::told(&line, Timestamp::now()) {
+                Some(end) => (self.news)(Some(end)),
+                None => is_look_due = true,
             }
             if lines.n_in_second > LINES_PER_SECOND_MAX && self.is_stopped_within(lines.rest_of_second()) {
                 return true;

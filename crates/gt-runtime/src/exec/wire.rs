@@ -192,7 +192,9 @@ pub(super) fn read<A: DeserializeOwned + Answer>(printed: &[u8]) -> Result<A, St
         return Err("printed no answer".to_owned());
     }
     let answer: A = serde_json::from_slice(printed)
-        .map_err(|error| format!("printed what is no answer ({error}): `{}`", legible(printed)))?;
+        // The error, too, repeats what was printed.
+        .map_err(|error| (legible(error.to_string().as_bytes()), legible(printed)))
+        .map_err(|(error, printed)| format!("printed what is no answer ({error}): `{printed}`"))?;
     match answer.protocol() {
         Some(other) if other != PROTOCOL => Err(format!("speaks version {other} of the protocol, this is {PROTOCOL}")),
         _ => Ok(answer),

@@ -5,7 +5,7 @@ use std::fs;
 use gt_runtime::{Handle, Launch, Runtime as _, Sighting, StartError, Stop};
 use rustix::process::geteuid;
 
-use super::place::{Place, is_alive, kill, known, pid_in, until};
+use super::place::{Place, ending, is_alive, kill, known, pid_in, until};
 
 #[test]
 fn an_agent_has_another_directory_home_and_user_and_a_clean_environment() {
@@ -16,7 +16,7 @@ fn an_agent_has_another_directory_home_and_user_and_a_clean_environment() {
         ..place.launch("r1", "pwd; echo $HOME; id -u; wc -l; env | sort | cut -d= -f1 | tr '\\n' ' '; echo >&2 bad")
     };
     runtime.start(&[launch]).remove(0).unwrap();
-    assert_eq!(place.ending(&mut runtime, "r1").code, Some(0));
+    assert_eq!(ending(&mut runtime, "r1").code, Some(0));
     let other = place.path("other/r1").display().to_string();
     let user = if geteuid().is_root() { 65534 } else { geteuid().as_raw() };
     let names = "GT_POST GT_RUN HOME LANG OTHER_HOST_RUN PATH PWD";
@@ -47,11 +47,11 @@ fn a_program_that_is_missing_there_is_the_programs_fault_and_nothing_began() {
     let results = runtime.start(&[missing, badly_named, place.launch("r3", "exit 3")]);
     assert!(matches!(&results[0], Err(StartError::NoProgram { program, .. }) if program == "no-such-program"));
     assert!(matches!(&results[1], Err(StartError::Failed { .. })), "{results:?}");
-    assert_eq!(place.ending(&mut runtime, "r3").code, Some(3), "the others are not held up");
+    assert_eq!(ending(&mut runtime, "r3").code, Some(3), "the others are not held up");
     assert_eq!(runtime.survey(&[]).unwrap().len(), 1);
     assert!(!place.path("r1.log").exists());
     assert_eq!(runtime.start(&[place.launch("r1", "exit 4")]), [Ok(Handle::ELSEWHERE)]);
-    assert_eq!(place.ending(&mut runtime, "r1").code, Some(4));
+    assert_eq!(ending(&mut runtime, "r1").code, Some(4));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn what_a_run_leaves_behind_is_ended_with_it_even_what_went_its_own_way() {
                   while [ ! -s daemon ]; do sleep 0.02; done; exit 3";
     runtime.start(&[place.launch("r1", script)]).remove(0).unwrap();
     let daemon = pid_in(&place.path("other/r1/work/daemon"));
-    let ending = place.ending(&mut runtime, "r1");
+    let ending = ending(&mut runtime, "r1");
     assert_eq!(ending.code, Some(3));
     assert!(ending.leftover >= 1, "{ending:?}");
     assert!(!is_alive(daemon));
@@ -87,7 +87,7 @@ fn a_whole_tree_is_stopped_and_what_does_not_listen_is_killed() {
         runtime.start(&[place.launch(run, tree)]).remove(0).unwrap();
         let pids = ["parent", "child"].map(|name| pid_in(&place.path(&format!("other/{run}/work/{name}"))));
         runtime.stop(&known(run), how).unwrap();
-        let ending = place.ending(&mut runtime, run);
+        let ending = ending(&mut runtime, run);
         assert_eq!((ending.code, ending.signal), (None, Some(9)));
         assert!(!pids.into_iter().any(is_alive));
     }
@@ -102,7 +102,7 @@ fn a_run_whose_supervisor_was_killed_has_ended_and_its_processes_with_it() {
     let supervisors = place.processes("supervise");
     assert_eq!(supervisors.len(), 1, "{supervisors:?}");
     supervisors.into_iter().for_each(kill);
-    let ending = place.ending(&mut runtime, "r1");
+    let ending = ending(&mut runtime, "r1");
     assert_eq!((ending.code, ending.signal), (None, None));
     assert!(!is_alive(agent), "it does not work on, unseen");
     assert_eq!(runtime.start(&[place.launch("r1", "echo again")]), [Ok(Handle::ELSEWHERE)]);
@@ -132,7 +132,7 @@ fn its_last_lines_can_be_peeked_at() {
     let place = Place::new();
     let mut runtime = place.host();
     runtime.start(&[place.launch("r1", "seq 100")]).remove(0).unwrap();
-    place.ending(&mut runtime, "r1");
+    ending(&mut runtime, "r1");
     assert_eq!(runtime.peek("r1", 2).unwrap().as_deref(), Some("99\n100\n"));
     assert!(!runtime.send("r1", "hello").unwrap(), "it has no terminal to type into");
 }

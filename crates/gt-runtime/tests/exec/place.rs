@@ -102,18 +102,6 @@ impl Place {
         }
     }
 
-    /// Looks until the run has ended.
-    pub(crate) fn ending(&self, runtime: &mut dyn Runtime, run: &str) -> Ending {
-        let mut ending = None;
-        until("the run has ended", || {
-            if let Some(Sighting::Ended(seen)) = runtime.survey(&[known(run)]).unwrap().remove(run) {
-                ending = Some(seen);
-            }
-            ending.is_some()
-        });
-        ending.unwrap()
-    }
-
     /// A pipe with a name that anybody may use.
     pub(crate) fn fifo(&self, name: &str) -> PathBuf {
         let path = self.path(name);
@@ -145,6 +133,18 @@ impl Drop for Place {
         self.processes("supervise").into_iter().chain(self.processes("")).for_each(kill);
         self.processes("").into_iter().for_each(kill);
     }
+}
+
+/// Looks until the run has ended.
+pub(crate) fn ending(runtime: &mut dyn Runtime, run: &str) -> Ending {
+    let mut ending = None;
+    until("the run has ended", || {
+        if let Some(Sighting::Ended(seen)) = runtime.survey(&[known(run)]).unwrap().remove(run) {
+            ending = Some(seen);
+        }
+        ending.is_some()
+    });
+    ending.unwrap()
 }
 
 pub(crate) fn known(run: &str) -> Known {

@@ -5,7 +5,7 @@ use std::fs;
 use gt_runtime::exec::ExecRuntime;
 use gt_runtime::{Handle, Known, Launch, Runtime as _, Sighting, Stop};
 
-use super::place::{Place, known};
+use super::place::{Place, ending, known};
 
 /// The example, watched.
 fn stage() -> (Place, ExecRuntime) {
@@ -90,7 +90,7 @@ fn a_run_that_many_start_at_once_starts_once() {
             scope.spawn(move || assert_eq!(runtime.start(&[launch]), [Ok(Handle::ELSEWHERE)]));
         }
     });
-    assert_eq!(place.ending(&mut place.host(), "r1").code, Some(0));
+    assert_eq!(ending(&mut place.host(), "r1").code, Some(0));
     assert_eq!(place.log("r1"), "started\n");
 }
 

@@ -2,6 +2,7 @@
 
 mod agent_events;
 mod config;
+mod exec;
 mod fields;
 mod formula;
 mod jsonl;
@@ -16,6 +17,7 @@ use super::Target;
 pub const ALL: &[Target] = &[
     agent_events::TARGET,
     config::TARGET,
+    exec::TARGET,
     fields::TARGET,
     formula::TARGET,
     jsonl::TARGET,

@@ -61,6 +61,11 @@ fn what_comes_to_the_keeper_keeps_its_promises() {
 }
 
 #[test]
+fn what_a_program_says_of_agents_elsewhere_keeps_its_promises() {
+    check("exec", 5_000);
+}
+
+#[test]
 fn names_of_sessions_keep_their_promises() {
     check("session-names", 5_000);
 }
@@ -158,7 +163,7 @@ fn each_seed_is_heard_of_before_its_input_is_tried() {
 
 #[test]
 fn what_cannot_be_searched_is_refused_in_a_sentence() {
-    let names = "config, fields, formula, jsonl, keeper, session-names, units, words";
+    let names = "agent-events, config, exec, fields, formula, jsonl, keeper, session-names, units, words";
     for (args, wanted) in [
         (&["--target", "word"][..], format!("there is no target `word`; there are {names}")),
         (&["--target"], "`--target` needs a value".to_owned()),
