@@ -15,6 +15,13 @@ pub(crate) fn is_work(question: &Value) -> bool {
     tools.is_some_and(|tools| tools.iter().any(|tool| tool["name"] == SHELL))
 }
 
+/// How many commands were run in this conversation so far.
+pub(crate) fn n_run(question: &Value) -> usize {
+    let messages = question["messages"].as_array().into_iter().flatten();
+    let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
+    blocks.filter(|block| block["type"] == "tool_result").count()
+}
+
 /// The answer to a question; `id` differs from answer to answer, `now` is in seconds.
 pub(crate) fn reply(answer: &Answer, question: &Value, id: &str, now: u64) -> Reply {
     match answer {

@@ -15,6 +15,12 @@ pub(crate) fn is_work(question: &Value) -> bool {
     tools.is_some_and(|tools| tools.iter().any(|tool| tool["name"] == SHELL))
 }
 
+/// How many commands were run in this conversation so far.
+pub(crate) fn n_run(question: &Value) -> usize {
+    let items = question["input"].as_array().into_iter().flatten();
+    items.filter(|item| item["type"] == "function_call_output").count()
+}
+
 /// The answer to a question; `id` differs from answer to answer, `now` is in seconds.
 pub(crate) fn reply(answer: &Answer, id: &str, now: u64) -> Reply {
     match answer {

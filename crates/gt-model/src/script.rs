@@ -3,6 +3,9 @@
 //! A script has parts, each with a key. A question belongs to the part whose key is in it; where several are, to the one
 //! with the longest key. A key is for example the id of a bead, which is in the assignment of its agent, so that many
 //! agents can share one model. The answers of a part are given in their order, and the last one again and again.
+//!
+//! The empty key is for everybody else. There each conversation goes through the answers by itself: the first command
+//! that it was told to run has the first answer behind it, and so on.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +66,7 @@ impl Script {
         vec![Answer::Shell(WORK.to_owned()), Answer::Text("All done.".to_owned())]
     }
 
-    /// The same script with these answers for questions that hold the key. The empty key is in every question.
+    /// The same script with these answers for questions that hold the key.
     #[must_use]
     pub fn with(mut self, key: &str, answers: Vec<Answer>) -> Script {
         self.parts.insert(key.to_owned(), answers);

@@ -149,9 +149,9 @@ impl Shared {
     }
 
     fn answer(&self, vendor: Vendor, body: &Value) -> Deed {
-        let is_work = match vendor {
-            Vendor::Anthropic => anthropic::is_work(body),
-            Vendor::OpenAi => openai::is_work(body),
+        let (is_work, n_run) = match vendor {
+            Vendor::Anthropic => (anthropic::is_work(body), anthropic::n_run(body)),
+            Vendor::OpenAi => (openai::is_work(body), openai::n_run(body)),
         };
         if !is_work {
             return word(vendor, &Answer::Text("Work".to_owned()), body, "side");
@@ -159,9 +159,10 @@ impl Shared {
         let Some(key) = self.script.key_in(&body.to_string()).map(str::to_owned) else {
             return Deed::Reply(not_found("no part of the script is for this question"));
         };
-        let number = self.remember(Question { vendor, key: key.clone(), body: body.clone() });
+        let n_before = self.remember(Question { vendor, key: key.clone(), body: body.clone() });
+        let number = if key.is_empty() { n_run } else { n_before };
         match self.script.answer(&key, number) {
-            Some(answer) => word(vendor, answer, body, &format!("{}_{number}", key.replace('-', "_"))),
+            Some(answer) => word(vendor, answer, body, &n_before.to_string()),
             None => Deed::Reply(not_found("this part of the script has no answers")),
         }
     }

@@ -9,6 +9,10 @@ use gt_model::{Answer, Model, Script, Vendor};
 /// How long a fact may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What a question has in it when the agent has run a command.
+const RAN: [&str; 2] =
+    [r#""messages":[{"content":[{"type":"tool_result"}]}]"#, r#""input":[{"type":"function_call_output"}]"#];
+
 const CLAUDE: (&str, &str) = ("/v1/messages?beta=true", r#""tools":[{"name":"Bash"}],"stream":true"#);
 const CODEX: (&str, &str) = ("/v1/responses", r#""tools":[{"type":"function","name":"exec_command"}],"stream":true"#);
 
@@ -28,7 +32,7 @@ fn send(model: &Model, head: &str, body: &str) -> TcpStream {
 /// Asks as an agent does whose assignment holds these words, and returns all that is answered.
 fn ask(model: &Model, (path, rest): (&str, &str), words: &str) -> String {
     let mut answer = String::new();
-    let body = format!(r#"{{"model":"m","input":"{words}",{rest}}}"#);
+    let body = format!(r#"{{"model":"m","prompt":"{words}",{rest}}}"#);
     send(model, &format!("POST {path}"), &body).read_to_string(&mut answer).expect("it answers");
     answer
 }
@@ -39,18 +43,20 @@ fn model(answers: Vec<Answer>) -> Model {
 
 #[test]
 fn both_vendors_are_told_to_do_the_work_and_then_thanked() {
-    for (agent, vendor, call, end) in [
-        (CLAUDE, Vendor::Anthropic, "input_json_delta", "event: message_stop"),
-        (CODEX, Vendor::OpenAi, "function_call", "event: response.completed"),
+    let model = Model::serve(Script::work()).expect("there is a free port");
+    for (agent, ran, call, end) in [
+        (CLAUDE, RAN[0], "input_json_delta", "event: message_stop"),
+        (CODEX, RAN[1], "function_call", "event: response.completed"),
     ] {
-        let model = Model::serve(Script::work()).expect("there is a free port");
-        let first = ask(&model, agent, "Your work is gt-x");
-        assert!(first.starts_with("HTTP/1.1 200 ") && first.contains(call) && first.contains("gt done"), "{first}");
-        let second = ask(&model, agent, "Your work is gt-x");
-        assert!(second.contains("All done.") && second.contains(end), "{second}");
-        let vendors: Vec<Vendor> = model.questions("").iter().map(|question| question.vendor).collect();
-        assert_eq!(vendors, [vendor, vendor]);
+        for bead in ["gt-x", "gt-y"] {
+            let first = ask(&model, agent, bead);
+            assert!(first.starts_with("HTTP/1.1 200 ") && first.contains(call) && first.contains("gt done"), "{first}");
+            let second = ask(&model, (agent.0, &format!("{ran},{}", agent.1)), bead);
+            assert!(second.contains("All done.") && second.contains(end), "{second}");
+        }
     }
+    let vendors: Vec<Vendor> = model.questions("").iter().map(|question| question.vendor).collect();
+    assert_eq!(vendors, [[Vendor::Anthropic; 4], [Vendor::OpenAi; 4]].concat());
 }
 
 #[test]
