@@ -1,0 +1,20 @@
+//! Real Claude Code and Codex at real work, through the real binary, with a scripted model instead of the vendors'.
+//!
+//! Each test says that it is skipped where the agents are not installed; `docs/real-agents.md` tells more.
+
+#[allow(dead_code, reason = "written for `it.rs`, which uses more of it")]
+#[path = "it/fleet.rs"]
+mod fleet;
+#[allow(dead_code, unused_imports, unused_macros, reason = "written for `it.rs`, which uses more of it")]
+#[path = "it/town.rs"]
+mod town;
+
+#[path = "agents/cli.rs"]
+mod cli;
+#[path = "agents/workshop.rs"]
+mod workshop;
+
+#[path = "agents/faults.rs"]
+mod faults;
+#[path = "agents/work.rs"]
+mod work;

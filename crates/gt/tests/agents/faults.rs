@@ -1,0 +1,121 @@
+//! What goes wrong with real agents: they may not act, hit a limit, die, or lose the model in the middle of an answer.
+
+use gt_model::{Answer, Script, WORK};
+use serde_json::Value;
+
+use crate::cli::{Cli, Rights};
+use crate::fleet::kill;
+use crate::workshop::Workshop;
+
+/// A script in which an agent at this bead first meets something else and then is told to work.
+fn first(answer: Answer) -> Script {
+    let answers = [vec![answer], Script::working()].concat();
+    Script::default().with("gt-a", answers)
+}
+
+#[test]
+fn claude_that_may_not_act_is_not_believed_when_it_says_done() {
+    let Some((shop, end)) = one_that_may_not_act_is_not_believed(Cli::Claude) else { return };
+    let said = shop.said(&end);
+    let result = said.iter().rfind(|line| line["type"] == "result").expect("it said how it ended");
+    assert_eq!(result["is_error"], false, "{result}");
+    assert_eq!(result["permission_denials"][0]["tool_name"], "Bash", "{result}");
+}
+
+#[test]
+fn codex_that_may_not_act_is_not_believed_when_it_says_done() {
+    let Some((shop, end)) = one_that_may_not_act_is_not_believed(Cli::Codex) else { return };
+    let said = shop.said(&end);
+    assert!(said.iter().any(|line| line["type"] == "turn.completed"), "{said:?}");
+    assert!(shop.questions("gt-a")[1].contains("approval policy is Never"), "{}", shop.logs());
+}
+
+/// An agent without a terminal cannot ask: it is refused, goes on, and ends as if all were well.
+fn one_that_may_not_act_is_not_believed(cli: Cli) -> Option<(Workshop, Value)> {
+    let answers = vec![Answer::Escalate(WORK.to_owned()), Answer::Text("All done.".to_owned())];
+    let shop = Workshop::open(Script::default().with("gt-a", answers), Rights::Few)?;
+    shop.fleet.set("witness.redispatch_cooldown", "1h");
+    shop.sling(cli, "gt-a");
+    let end = shop.await_end("gt-a", 1);
+    assert_eq!((&end["data"]["outcome"], &end["data"]["exit_code"]), (&"died".into(), &0.into()), "{}", shop.logs());
+    assert_eq!(shop.committed(&end, "gt-a.txt"), None);
+    assert_eq!(shop.status_of("gt-a"), "open");
+    Some((shop, end))
+}
+
+#[test]
+fn a_limit_of_claude_delays_the_work_and_does_not_lose_it() {
+    let Some(said) = a_limit_delays_the_work(Cli::Claude) else { return };
+    let event = said.iter().find(|line| line["type"] == "rate_limit_event").expect("it tells of the limit");
+    let info = &event["rate_limit_info"];
+    assert!(info["status"] == "rejected" && info["resetsAt"].is_u64(), "{info}");
+}
+
+#[test]
+fn a_limit_of_codex_delays_the_work_and_does_not_lose_it() {
+    let Some(said) = a_limit_delays_the_work(Cli::Codex) else { return };
+    let failed = said.iter().find(|line| line["type"] == "turn.failed").expect("it tells that it failed");
+    let message = failed["error"]["message"].as_str().expect("a text");
+    assert!(message.contains("hit your usage limit"), "{message}");
+}
+
+fn a_limit_delays_the_work(cli: Cli) -> Option<Vec<Value>> {
+    let shop = Workshop::open(first(Answer::Limit(2)), Rights::All)?;
+    shop.fleet.set("witness.redispatch_cooldown", "0s");
+    shop.sling(cli, "gt-a");
+    let limited = shop.await_end("gt-a", 1);
+    assert_eq!(limited["data"]["exit_code"], 1, "{}", shop.logs());
+    let end = shop.await_end("gt-a", 2);
+    assert_eq!(end["data"]["outcome"], "completed", "{}", shop.logs());
+    assert_eq!(shop.questions("gt-a").len(), 3, "the limit is asked about once, the work twice");
+    shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
+    Some(shop.said(&limited))
+}
+
+#[test]
+fn a_claude_that_is_killed_is_followed_by_another() {
+    one_that_is_killed_is_followed_by_another(Cli::Claude);
+}
+
+#[test]
+fn a_codex_that_is_killed_is_followed_by_another() {
+    one_that_is_killed_is_followed_by_another(Cli::Codex);
+}
+
+/// Only the first process is killed. Codex has a second one, which would stay.
+fn one_that_is_killed_is_followed_by_another(cli: Cli) {
+    let Some(shop) = Workshop::open(first(Answer::Hang), Rights::All) else { return };
+    shop.fleet.set("witness.redispatch_cooldown", "0s");
+    shop.sling(cli, "gt-a");
+    shop.await_question("gt-a", 1);
+    let agents = shop.fleet.agents();
+    let leader = agents.iter().find(|agent| agent.leads).expect("it works");
+    kill(leader.pid);
+    let killed = shop.await_end("gt-a", 1);
+    assert_eq!((&killed["data"]["outcome"], &killed["data"]["signal"]), (&"died".into(), &9.into()), "{killed}");
+    let end = shop.await_end("gt-a", 2);
+    assert_eq!(end["data"]["outcome"], "completed", "{}", shop.logs());
+    let told = &shop.questions("gt-a")[1];
+    assert!(told.contains("Once before a worker ended without finishing this."), "it does not know of the first");
+    shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
+    assert!(!shop.fleet.agents().iter().any(|agent| agent.run == leader.run), "something of the killed run is left");
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_the_business_of_claude() {
+    an_answer_that_is_cut_off_costs_no_run(Cli::Claude);
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_the_business_of_codex() {
+    an_answer_that_is_cut_off_costs_no_run(Cli::Codex);
+}
+
+fn an_answer_that_is_cut_off_costs_no_run(cli: Cli) {
+    let Some(shop) = Workshop::open(first(Answer::Cut), Rights::All) else { return };
+    shop.sling(cli, "gt-a");
+    let end = shop.await_end("gt-a", 1);
+    assert_eq!(end["data"]["outcome"], "completed", "{}", shop.logs());
+    assert!(shop.questions("gt-a").len() >= 3, "it did not ask again");
+    shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
+}

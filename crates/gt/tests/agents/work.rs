@@ -1,0 +1,63 @@
+//! A bead goes from sling to closed, by the hand of a real agent.
+
+use gt_model::{Script, TOKENS};
+use serde_json::Value;
+
+use crate::cli::{Cli, Rights};
+use crate::workshop::Workshop;
+
+#[test]
+fn claude_takes_a_bead_from_sling_to_closed() {
+    takes_a_bead_from_sling_to_closed(Cli::Claude);
+}
+
+#[test]
+fn codex_takes_a_bead_from_sling_to_closed() {
+    takes_a_bead_from_sling_to_closed(Cli::Codex);
+}
+
+fn takes_a_bead_from_sling_to_closed(cli: Cli) {
+    let Some(shop) = Workshop::open(Script::work(), Rights::All) else { return };
+    shop.sling(cli, "gt-a");
+    let end = shop.await_end("gt-a", 1);
+    assert_eq!(
+        (&end["data"]["outcome"], &end["data"]["exit_code"]),
+        (&"completed".into(), &0.into()),
+        "{}",
+        shop.logs()
+    );
+    assert_eq!(shop.committed(&end, "gt-a.txt").as_deref(), Some("gt-a\n"));
+    let questions = shop.questions("");
+    assert_eq!(questions.len(), 2, "one command, one end of the turn");
+    assert!(questions[0].contains("Your work is gt-a"), "the agent was not told its work");
+    assert!(questions[1].contains("gt-a is done"), "the agent did not see that its work is over");
+    assert_eq!(tokens(cli, &shop.said(&end)), Some((2 * TOKENS.0, 2 * TOKENS.1)), "{}", shop.logs());
+    shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
+}
+
+/// What an agent said at its end that it has read and written.
+fn tokens(cli: Cli, said: &[Value]) -> Option<(u64, u64)> {
+    let last = match cli {
+        Cli::Claude => "result",
+        Cli::Codex => "turn.completed",
+    };
+    let usage = &said.iter().rfind(|line| line["type"] == last)?["usage"];
+    Some((usage["input_tokens"].as_u64()?, usage["output_tokens"].as_u64()?))
+}
+
+#[test]
+fn both_work_side_by_side_within_the_cap() {
+    let Some(shop) = Workshop::open(Script::work(), Rights::All) else { return };
+    shop.fleet.set("scheduler.max_polecats", "2");
+    let work = [(Cli::Claude, "gt-a"), (Cli::Codex, "gt-b"), (Cli::Claude, "gt-c"), (Cli::Codex, "gt-d")];
+    let beads = work.map(|(cli, bead)| {
+        shop.sling(cli, bead);
+        bead.to_owned()
+    });
+    shop.fleet.until_done(&beads);
+    for bead in &beads {
+        let end = shop.await_end(bead, 1);
+        assert_eq!(shop.committed(&end, &format!("{bead}.txt")), Some(format!("{bead}\n")));
+    }
+    shop.fleet.assert_at_rest(&beads);
+}
