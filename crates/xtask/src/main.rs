@@ -3,6 +3,7 @@
 //! Owns: which commands exist and their help. Each command is a file of its own, named after it.
 //! Does not own: anything a user of `gt` runs; that is the crate `gt`.
 
+mod agents;
 mod fuzz;
 mod mutants;
 mod sim;
@@ -17,7 +18,9 @@ const HELP: &str = "\
 Usage: cargo xtask <command>
 
 Commands:
-  test [-- ARGS]  Install what the tests need, then build and run every test.
+  test [--with-agents] [-- ARGS]
+                  Install what the tests need, then build and run every test.
+                  With --with-agents also Claude Code and Codex, from npm, into target/agents.
                   ARGS go to the runner: cargo-nextest where present, else cargo test.
   sim [--seeds N] [--from F] [--steps K] [--disk] [--seed S] [--until-found]
                   Simulate N towns of K steps each, from seed F on, in memory or on disk. With --seed, only that

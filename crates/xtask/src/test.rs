@@ -1,16 +1,21 @@
 //! `cargo xtask test`: every test of the workspace, on a machine that may be fresh.
 //!
 //! Owns: the choice of the test runner and its exit status. Does not own: what the tests need
-//! (`tools`), nor which tests there are (the crates).
+//! (`tools`, and `agents` where real ones are wanted), nor which tests there are (the crates).
 
 use std::env;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
-use crate::{help, refuse, tools};
+use crate::{agents, help, refuse, tools};
 
 /// Provides the tools the tests need, then runs all tests; the status is the runner's.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
+    let (wants_agents, args) = match args {
+        [first, rest @ ..] if first == "--with-agents" => (true, rest),
+        _ => (false, args),
+    };
     let runner_args = match args {
         [] => args,
         [first, rest @ ..] if first == "--" => rest,
@@ -20,17 +25,26 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
             return refuse(&format!("`{given}` is for the runner, so it goes after `--`"));
         }
     };
-    if let Err(missing) = tools::provide() {
-        eprintln!("error: {missing}");
-        return ExitCode::FAILURE;
+    match provide(wants_agents) {
+        Ok(agents) => run_tests(runner_args, agents),
+        Err(missing) => {
+            eprintln!("error: {missing}");
+            ExitCode::FAILURE
+        }
     }
-    run_tests(runner_args)
 }
 
-fn run_tests(runner_args: &[OsString]) -> ExitCode {
+/// The directory of the agents' programs, where they are wanted.
+fn provide(wants_agents: bool) -> Result<Option<PathBuf>, String> {
+    tools::provide().map_err(|missing| missing.to_string())?;
+    wants_agents.then(agents::provide).transpose()
+}
+
+fn run_tests(runner_args: &[OsString], agents: Option<PathBuf>) -> ExitCode {
     let subcommand: &[&str] = if has_nextest() { &["nextest", "run"] } else { &["test"] };
     eprintln!("xtask: cargo {} --workspace", subcommand.join(" "));
-    match cargo().args(subcommand).arg("--workspace").args(runner_args).status() {
+    let variable = agents.map(|dir| (agents::VARIABLE, dir));
+    match cargo().args(subcommand).arg("--workspace").args(runner_args).envs(variable).status() {
         Ok(status) => exit_code(status),
         Err(error) => {
             eprintln!("error: cannot start cargo: {error}");

@@ -18,6 +18,14 @@ case "$name $*" in
     PATH=/usr/bin:/bin ln -s "$0" "${0%/*}/git"
     ;;
 'cargo nextest --version') [ "$FAKE_NEXTEST" = present ] ;;
-'cargo '*) exit "$FAKE_STATUS" ;;
+'npm install '*)
+    [ "$FAKE_NPM" = works ] || exit 1
+    PATH=/usr/bin:/bin mkdir -p "$CARGO_TARGET_DIR/agents/node_modules/.bin"
+    PATH=/usr/bin:/bin touch "$CARGO_TARGET_DIR/agents/node_modules/.bin/claude" "$CARGO_TARGET_DIR/agents/node_modules/.bin/codex"
+    ;;
+'cargo '*)
+    [ -z "$GT_TEST_AGENTS" ] || echo "agents in $GT_TEST_AGENTS" >>"$FAKE_LOG"
+    exit "$FAKE_STATUS"
+    ;;
 *) exit 70 ;;
 esac

@@ -29,6 +29,7 @@ impl Machine {
             ("FAKE_UID", "0"),
             ("FAKE_SUDO", "asks"),
             ("FAKE_APT", "works"),
+            ("FAKE_NPM", "works"),
             ("FAKE_NEXTEST", "absent"),
             ("FAKE_STATUS", "0"),
         ];
@@ -48,6 +49,7 @@ impl Machine {
             .env_clear()
             .env("PATH", &bin)
             .env("CARGO", bin.join("cargo"))
+            .env("CARGO_TARGET_DIR", &self.folder)
             .env("FAKE_LOG", &log)
             .envs(self.settings.iter().copied())
             .output()
@@ -188,6 +190,30 @@ fn an_argument_for_the_runner_needs_the_two_dashes() {
 }
 
 #[test]
+fn with_agents_npm_brings_them_and_the_tests_are_told_where_they_are() {
+    let machine = Machine::with("agents", &["git", "npm"]);
+    let folder = machine.folder.canonicalize().expect("it was just made").display().to_string();
+    let ended = machine.xtask(&["test", "--with-agents", "--", "some_test"]);
+    let started: Vec<&str> = ended.started.lines().collect();
+    let [npm, rest @ ..] = &started[..] else { panic!("nothing was started:\n{}", ended.stderr()) };
+    assert!(npm.starts_with("npm install --no-save --no-audit --no-fund --prefix "), "{npm}");
+    assert!(npm.contains(" @anthropic-ai/claude-code@") && npm.contains(" @openai/codex@"), "{npm}");
+    let told = format!("agents in {folder}/agents/node_modules/.bin");
+    assert_eq!(rest, ["cargo nextest --version", "cargo test --workspace some_test", &told]);
+    ended.status(0);
+}
+
+#[test]
+fn agents_that_cannot_be_installed_end_it_before_the_tests() {
+    let ended = Machine::with("no-agents", &["git", "npm"]).but("FAKE_NPM", "broken").xtask(&["test", "--with-agents"]);
+    ended.says("error: npm could not install the agents: it ended with exit status: 1").status(1);
+    assert!(!ended.started.contains("cargo"), "{}", ended.started);
+    let ended = Machine::with("no-npm", &["git"]).xtask(&["test", "--with-agents"]);
+    assert!(ended.stderr().contains("install Node.js"), "{}", ended.stderr());
+    ended.status(1).started(&[]);
+}
+
+#[test]
 fn the_search_is_built_for_speed_and_its_status_is_passed_on() {
     Machine::with("fuzz", &[])
         .but("FAKE_STATUS", "2")
@@ -203,7 +229,7 @@ fn help_names_every_command() {
         let ended = machine.xtask(args);
         ended.started(&[]).status(0);
         let help = String::from_utf8_lossy(&ended.output.stdout).into_owned();
-        assert!(help.contains("  test [-- ARGS]"), "{args:?} printed:\n{help}");
+        assert!(help.contains("  test [--with-agents] [-- ARGS]"), "{args:?} printed:\n{help}");
         assert!(help.contains("  mutants [--only NAME] [--seeds N] [--profile P]"), "{args:?} printed:\n{help}");
         assert!(help.contains("  fuzz [--target NAME] [--seeds N] [--seed S]"), "{args:?} printed:\n{help}");
     }
