@@ -16,5 +16,7 @@ mod workshop;
 
 #[path = "agents/faults.rs"]
 mod faults;
+#[path = "agents/terminal.rs"]
+mod terminal;
 #[path = "agents/work.rs"]
 mod work;

@@ -2,9 +2,10 @@
 //!
 //! All of it is what a user would write into `town.toml`. Nothing is read from or written to the user's own homes.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
 
 /// Names the directory with the agents' programs; `cargo xtask test --with-agents` sets it.
 pub(crate) const VARIABLE: &str = "GT_TEST_AGENTS";
@@ -19,9 +20,52 @@ pub(crate) enum Cli {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rights {
     All,
-    /// Only what harms nothing; for the rest it would have to ask.
+    /// Only what harms nothing; for the rest it has to ask.
     Few,
+    /// Not even to be in this directory, as in a home where nobody has worked yet.
+    None,
 }
+
+/// Where an agent runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// As a plain process that prints lines of JSON.
+    Process,
+    /// On a screen of its own, telling what it does through hooks.
+    Terminal,
+}
+
+/// What the command lines depend on.
+pub(crate) struct Setup<'a> {
+    pub(crate) programs: &'a Path,
+    pub(crate) rights: Rights,
+    pub(crate) place: Place,
+    pub(crate) home: &'a Path,
+    pub(crate) town: &'a Path,
+    pub(crate) url: &'a str,
+}
+
+/// Runs an agent on a screen of its own, as long as it lives. The server has the environment of its first client.
+const IN_TERMINAL: &str = r#"tmux -S "$HOME/$GT_BEAD.tmux" -f /dev/null new-session -d -x 120 -y 40 -c "$PWD" "$@"
+tmux -S "$HOME/$GT_BEAD.tmux" wait-for end
+"#;
+
+/// Keeps what an agent tells, one line each.
+const HOOK: &str = r#"{ tr -d '\n'; echo; } >> "$HOME/$GT_BEAD.hooks""#;
+
+const CLAUDE_HOOKS: [&str; 8] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "Stop",
+    "StopFailure",
+    "SessionEnd",
+];
+
+const CODEX_HOOKS: [&str; 6] =
+    ["SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "Stop"];
 
 /// The directory with the programs, or nothing where the tests are to be skipped.
 pub(crate) fn programs() -> Option<PathBuf> {
@@ -42,41 +86,66 @@ impl Cli {
         }
     }
 
-    /// Its section of `town.toml`: headless, told its assignment on standard input, with files of its own in `home`.
-    pub(crate) fn section(self, programs: &Path, rights: Rights, home: &Path, url: &str) -> String {
-        let own = home.join(self.name());
+    /// Writes the files that the agent needs, and returns its section of `town.toml`.
+    pub(crate) fn section(self, setup: &Setup<'_>) -> String {
+        let own = setup.home.join(self.name());
         fs::create_dir_all(&own).expect("the home can be written");
-        if self == Cli::Codex {
-            fs::write(own.join("config.toml"), codex_config(url)).expect("the home can be written");
+        for (name, text) in self.files(setup) {
+            fs::write(own.join(name), text).expect("the home can be written");
         }
-        let program = programs.join(self.name());
-        let mut section = format!("\n[agents.{}]\nprompt = \"stdin\"\ncommand = [{program:?}", self.name());
-        for word in self.arguments(rights) {
-            write!(section, ", {word:?}").expect("writing to a string cannot fail");
-        }
-        section.push_str("]\n\n");
-        section.extend([format!("[agents.{}.env]\n", self.name())]);
-        for (name, value) in self.variables(&own, url) {
-            writeln!(section, "{name} = {value:?}").expect("writing to a string cannot fail");
-        }
-        section
+        let program = setup.programs.join(self.name()).display().to_string();
+        let (mut command, prompt) = match setup.place {
+            Place::Process => (vec![program], "stdin"),
+            Place::Terminal => (vec!["sh".to_owned(), in_terminal(setup.home), program], "arg"),
+        };
+        command.extend(self.arguments(setup, &own));
+        let env = self.variables(&own, setup.url);
+        let env: String = env.into_iter().map(|(name, value)| format!("{name} = {value:?}\n")).collect();
+        let name = self.name();
+        format!("\n[agents.{name}]\nprompt = {prompt:?}\ncommand = {command:?}\n\n[agents.{name}.env]\n{env}")
     }
 
-    fn arguments(self, rights: Rights) -> &'static [&'static str] {
-        match (self, rights) {
-            (Cli::Claude, Rights::All) => {
-                &["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions"]
+    fn arguments(self, setup: &Setup<'_>, own: &Path) -> Vec<String> {
+        let may_do_all = setup.rights == Rights::All;
+        let words: Vec<&str> = match (self, setup.place) {
+            (Cli::Claude, Place::Process) => vec!["-p", "--output-format", "stream-json", "--verbose"],
+            (Cli::Claude, Place::Terminal) => vec!["--settings"],
+            (Cli::Codex, Place::Process) => vec!["exec", "--json"],
+            (Cli::Codex, Place::Terminal) => vec!["--dangerously-bypass-hook-trust", "-a"],
+        };
+        let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        match (self, setup.place) {
+            (Cli::Claude, Place::Terminal) => words.push(own.join("settings.json").display().to_string()),
+            (Cli::Codex, Place::Terminal) => {
+                words.push(if may_do_all { "never" } else { "on-request" }.to_owned());
+                words.extend(codex_overrides(setup));
             }
-            (Cli::Claude, Rights::Few) => {
-                &["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default"]
-            }
+            (_, Place::Process) => {}
+        }
+        words.extend(self.limits(may_do_all).map(str::to_owned));
+        words.extend((self == Cli::Codex && setup.place == Place::Process).then(|| "-".to_owned()));
+        words
+    }
+
+    fn limits(self, may_do_all: bool) -> impl Iterator<Item = &'static str> {
+        let words: &[&str] = match (self, may_do_all) {
+            (Cli::Claude, true) => &["--permission-mode", "bypassPermissions"],
+            (Cli::Claude, false) => &["--permission-mode", "default"],
             // A login shell would put the system's PATH in place of ours, and `gt` would not be found.
-            (Cli::Codex, Rights::All) => {
-                &["exec", "--json", "-c", "allow_login_shell=false", "-s", "danger-full-access", "-"]
+            (Cli::Codex, true) => &["-c", "allow_login_shell=false", "-s", "danger-full-access"],
+            (Cli::Codex, false) => &["-c", "allow_login_shell=false", "-s", "workspace-write"],
+        };
+        words.iter().copied()
+    }
+
+    fn files(self, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
+        match self {
+            Cli::Claude => {
+                let hooks: Value = CLAUDE_HOOKS.iter().map(|event| ((*event).to_owned(), hook())).collect();
+                let settings = json!({ "hooks": hooks, "skipDangerousModePermissionPrompt": true });
+                vec![("settings.json", settings.to_string()), (".claude.json", claude_state(setup))]
             }
-            (Cli::Codex, Rights::Few) => {
-                &["exec", "--json", "-c", "allow_login_shell=false", "-s", "workspace-write", "-"]
-            }
+            Cli::Codex => vec![("config.toml", codex_config(setup.url))],
         }
     }
 
@@ -98,11 +167,40 @@ impl Cli {
     }
 }
 
+fn in_terminal(home: &Path) -> String {
+    let script = home.join("in-terminal.sh");
+    fs::write(&script, IN_TERMINAL).expect("the home can be written");
+    script.display().to_string()
+}
+
+fn hook() -> Value {
+    json!([{ "hooks": [{ "type": "command", "command": HOOK, "timeout": 5 }] }])
+}
+
+/// As after a first start by hand: the theme chosen and, unless nobody may, the town trusted with all below it.
+fn claude_state(setup: &Setup<'_>) -> String {
+    let town = setup.town.display().to_string();
+    let trusted = setup.rights != Rights::None;
+    let state = json!({ "hasCompletedOnboarding": true, "theme": "dark",
+                        "projects": { town: { "hasTrustDialogAccepted": trusted } } });
+    state.to_string()
+}
+
 fn codex_config(url: &str) -> String {
     format!(
         "model = \"gpt-5-codex\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\n\
          base_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n"
     )
+}
+
+/// Hooks, and trust in the repository, which counts for its worktrees.
+fn codex_overrides(setup: &Setup<'_>) -> Vec<String> {
+    let repository = setup.town.join("shop");
+    let trust = format!("projects={{{repository:?}={{trust_level=\"trusted\"}}}}");
+    let hook = format!("[{{hooks=[{{type=\"command\",command={HOOK:?},timeout=5}}]}}]");
+    let hooks = CODEX_HOOKS.iter().map(|event| format!("hooks.{event}={hook}"));
+    let trust = (setup.rights != Rights::None).then_some(trust);
+    hooks.chain(trust).flat_map(|override_| ["-c".to_owned(), override_]).collect()
 }
 
 #[test]

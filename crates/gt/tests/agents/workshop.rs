@@ -5,7 +5,7 @@ use std::fs;
 use gt_model::{Model, Question, Script};
 use serde_json::Value;
 
-use crate::cli::{Cli, Rights, programs};
+use crate::cli::{Cli, Place, Rights, Setup, programs};
 use crate::fleet::{Fleet, PATIENCE};
 
 pub(crate) struct Workshop {
@@ -15,13 +15,19 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// A town with a daemon, whose agents work in worktrees of their own; nothing where no agents are installed.
+    /// A town with a daemon, whose agents print what they do; nothing where no agents are installed.
     pub(crate) fn open(script: Script, rights: Rights) -> Option<Workshop> {
+        Workshop::open_at(Place::Process, script, rights)
+    }
+
+    /// The same with agents at a place; each works in a worktree of its own.
+    pub(crate) fn open_at(place: Place, script: Script, rights: Rights) -> Option<Workshop> {
         let programs = programs()?;
         let model = Model::serve(script).expect("there is a free port");
         let fleet = Fleet::new("exit 1");
-        let sections = Cli::ALL.map(|cli| cli.section(&programs, rights, &fleet.town.home(), &model.url()));
-        let config = fleet.town.read("town.toml") + &sections.concat();
+        let (home, town, url) = (fleet.town.home(), fleet.town.root(), model.url());
+        let setup = Setup { programs: &programs, rights, place, home: &home, town, url: &url };
+        let config = fleet.town.read("town.toml") + &Cli::ALL.map(|cli| cli.section(&setup)).concat();
         fleet.town.write("town.toml", config);
         fleet.set("rigs.shop.isolation", "worktree");
         fleet.start_daemon();
