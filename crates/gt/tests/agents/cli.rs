@@ -111,7 +111,8 @@ impl Cli {
             (Cli::Claude, Place::Process) => vec!["-p", "--output-format", "stream-json", "--verbose"],
             (Cli::Claude, Place::Terminal) => vec!["--settings"],
             (Cli::Codex, Place::Process) => vec!["exec", "--json"],
-            (Cli::Codex, Place::Terminal) => vec!["--dangerously-bypass-hook-trust", "-a"],
+            // With its background server, commands of one run would get the environment of another.
+            (Cli::Codex, Place::Terminal) => vec!["--no-daemon", "--dangerously-bypass-hook-trust", "-a"],
         };
         let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
         match (self, setup.place) {

@@ -84,6 +84,22 @@ fn takes_a_bead_to_closed_and_is_ended(cli: Cli) {
 }
 
 #[test]
+fn agents_of_one_home_on_screens_end_each_its_own_bead() {
+    let Some(shop) = open(Script::work(), Rights::All) else { return };
+    let work = [(Cli::Codex, "gt-a"), (Cli::Codex, "gt-b"), (Cli::Claude, "gt-c"), (Cli::Claude, "gt-d")];
+    for (cli, bead) in work {
+        shop.sling(cli, bead);
+    }
+    for (_, bead) in work {
+        let closed = shop.fleet.until_events("run.reported", Some(bead), 1);
+        let started = |kind: &str| closed.iter().find(|event| event["type"] == kind && event["bead"] == bead).cloned();
+        let (start, report) = (started("run.started").expect("it began"), started("run.reported").expect("it ended"));
+        assert_eq!(start["run"], report["run"], "{bead} was ended by another run");
+        assert_eq!(shop.committed(&start, &format!("{bead}.txt")), Some(format!("{bead}\n")));
+    }
+}
+
+#[test]
 fn claude_on_a_screen_asks_waits_and_goes_on_when_it_is_allowed() {
     asks_waits_and_goes_on_when_it_is_allowed(Cli::Claude);
 }
