@@ -10,7 +10,7 @@ use std::path::Path;
 use gt_model::{Answer, Script, WORK};
 use serde_json::Value;
 
-use crate::cli::{Cli, Place, Rights};
+use crate::cli::{Cli, Place, Rights, programs};
 use crate::workshop::Workshop;
 
 fn open(script: Script, rights: Rights) -> Option<Workshop> {
@@ -83,20 +83,33 @@ fn takes_a_bead_to_closed_and_is_ended(cli: Cli) {
     shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
 }
 
+/// Codex has a server in the background for all who share a home and have no settings on their command line. There the
+/// commands of one run would get the environment of another, and end its bead.
 #[test]
-fn agents_of_one_home_on_screens_end_each_its_own_bead() {
+fn agents_of_one_home_end_each_its_own_bead() {
     let Some(shop) = open(Script::work(), Rights::All) else { return };
-    let work = [(Cli::Codex, "gt-a"), (Cli::Codex, "gt-b"), (Cli::Claude, "gt-c"), (Cli::Claude, "gt-d")];
-    for (cli, bead) in work {
-        shop.sling(cli, bead);
+    settle_codex_by_files(&shop);
+    for bead in ["gt-a", "gt-b", "gt-c"] {
+        shop.sling(Cli::Codex, bead);
+        let events = shop.fleet.until_events("run.reported", Some(bead), 1);
+        let run_of = |kind: &str| {
+            let event = events.iter().find(|event| event["type"] == kind && event["bead"] == bead);
+            event.expect("it was waited for")["run"].clone()
+        };
+        assert_eq!(run_of("run.reported"), run_of("run.started"));
     }
-    for (_, bead) in work {
-        let closed = shop.fleet.until_events("run.reported", Some(bead), 1);
-        let started = |kind: &str| closed.iter().find(|event| event["type"] == kind && event["bead"] == bead).cloned();
-        let (start, report) = (started("run.started").expect("it began"), started("run.reported").expect("it ended"));
-        assert_eq!(start["run"], report["run"], "{bead} was ended by another run");
-        assert_eq!(shop.committed(&start, &format!("{bead}.txt")), Some(format!("{bead}\n")));
-    }
+}
+
+/// What is else on its command line, in the home that its runs share.
+fn settle_codex_by_files(shop: &Workshop) {
+    let file = shop.fleet.home("codex/config.toml");
+    let config = fs::read_to_string(&file).expect("it was written");
+    let rights = "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\nallow_login_shell = false\n";
+    let trust = format!("\n[projects.{:?}]\ntrust_level = \"trusted\"\n", shop.fleet.town.path("shop"));
+    fs::write(&file, [rights, &config, &trust].concat()).expect("the home can be written");
+    let program = programs().expect("it is installed").join("codex");
+    let command = format!("[\"sh\", {:?}, {program:?}, \"--no-daemon\"]", shop.fleet.home("in-terminal.sh"));
+    shop.fleet.set("agents.codex.command", &command);
 }
 
 #[test]
