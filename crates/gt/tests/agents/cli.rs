@@ -159,6 +159,8 @@ impl Cli {
                 ("CLAUDE_CODE_OAUTH_TOKEN", "not-a-real-token".to_owned()),
                 ("CLAUDE_CONFIG_DIR", own),
                 ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+                // By itself it would try for minutes.
+                ("CLAUDE_CODE_MAX_RETRIES", "2".to_owned()),
                 ("DISABLE_AUTOUPDATER", "1".to_owned()),
                 // Else it refuses to do anything unasked for root, as whom tests in a container run.
                 ("IS_SANDBOX", "1".to_owned()),
@@ -190,7 +192,8 @@ fn claude_state(setup: &Setup<'_>) -> String {
 fn codex_config(url: &str) -> String {
     format!(
         "model = \"gpt-5-codex\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\n\
-         base_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n"
+         base_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n\
+         request_max_retries = 2\nstream_max_retries = 2\n"
     )
 }
 

@@ -72,6 +72,43 @@ fn a_limit_delays_the_work(cli: Cli) -> Option<Vec<Value>> {
     Some(shop.said(&limited))
 }
 
+/// Two beads of which one meets a model that does not know the key, the other one that has too much to do.
+fn refused(cli: Cli) -> Option<[Vec<Value>; 2]> {
+    let script = Script::default().with("gt-a", vec![Answer::Unauthorised]).with("gt-b", vec![Answer::Overloaded]);
+    let shop = Workshop::open(script, Rights::All)?;
+    shop.fleet.set("witness.redispatch_cooldown", "1h");
+    shop.sling(cli, "gt-a");
+    shop.sling(cli, "gt-b");
+    Some(["gt-a", "gt-b"].map(|bead| {
+        let end = shop.await_end(bead, 1);
+        assert_eq!((&end["data"]["outcome"], &end["data"]["exit_code"]), (&"died".into(), &1.into()), "{end}");
+        shop.said(&end)
+    }))
+}
+
+/// The line that tells how it ended calls itself a success; what tells the truth is beside that word.
+#[test]
+fn claude_tells_a_refused_key_from_a_model_that_is_busy() {
+    let Some(said) = refused(Cli::Claude) else { return };
+    for (said, error, status) in [(&said[0], "authentication_failed", 401), (&said[1], "overloaded", 529)] {
+        let retry = said.iter().find(|line| line["subtype"] == "api_retry").expect("it tries again");
+        assert_eq!((&retry["error"], &retry["error_status"]), (&error.into(), &status.into()), "{retry}");
+        let result = said.iter().rfind(|line| line["type"] == "result").expect("it says how it ended");
+        assert_eq!((&result["is_error"], &result["api_error_status"]), (&true.into(), &status.into()), "{result}");
+        assert_eq!(result["subtype"], "success", "{result}");
+    }
+}
+
+#[test]
+fn codex_tells_a_refused_key_from_a_model_that_is_busy() {
+    let Some(said) = refused(Cli::Codex) else { return };
+    for (said, words) in [(&said[0], "401 Unauthorized"), (&said[1], "at capacity")] {
+        let failed = said.iter().rfind(|line| line["type"] == "turn.failed").expect("it tells that it failed");
+        let message = failed["error"]["message"].as_str().expect("a text");
+        assert!(message.contains(words), "{message}");
+    }
+}
+
 #[test]
 fn a_claude_that_is_killed_is_followed_by_another() {
     one_that_is_killed_is_followed_by_another(Cli::Claude);
