@@ -100,43 +100,41 @@ impl Cli {
         };
         command.extend(self.arguments(setup, &own));
         let env = self.variables(&own, setup.url);
-        let env: String = env.into_iter().map(|(name, value)| format!("{name} = {value:?}\n")).collect();
-        let name = self.name();
-        format!("\n[agents.{name}]\nprompt = {prompt:?}\ncommand = {command:?}\n\n[agents.{name}.env]\n{env}")
+        let env: Vec<String> = env.into_iter().map(|(name, value)| format!("{name} = {value:?}")).collect();
+        let (name, env) = (self.name(), env.join("\n"));
+        format!("\n[agents.{name}]\nprompt = {prompt:?}\ncommand = {command:?}\n\n[agents.{name}.env]\n{env}\n")
     }
 
     fn arguments(self, setup: &Setup<'_>, own: &Path) -> Vec<String> {
         let may_do_all = setup.rights == Rights::All;
-        let words: Vec<&str> = match (self, setup.place) {
-            (Cli::Claude, Place::Process) => vec!["-p", "--output-format", "stream-json", "--verbose"],
-            (Cli::Claude, Place::Terminal) => vec!["--settings"],
-            (Cli::Codex, Place::Process) => vec!["exec", "--json"],
-            // With its background server, commands of one run would get the environment of another.
-            (Cli::Codex, Place::Terminal) => vec!["--no-daemon", "--dangerously-bypass-hook-trust", "-a"],
-        };
-        let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match (self, setup.place) {
-            (Cli::Claude, Place::Terminal) => words.push(own.join("settings.json").display().to_string()),
-            (Cli::Codex, Place::Terminal) => {
-                words.push(if may_do_all { "never" } else { "on-request" }.to_owned());
-                words.extend(codex_overrides(setup));
+            (Cli::Claude, place) => {
+                let mode = if may_do_all { "bypassPermissions" } else { "default" };
+                let settings = own.join("settings.json").display().to_string();
+                let first = match place {
+                    Place::Process => text(&["-p", "--output-format", "stream-json", "--verbose"]),
+                    Place::Terminal => text(&["--settings", &settings]),
+                };
+                [first, text(&["--permission-mode", mode])].concat()
             }
-            (_, Place::Process) => {}
+            (Cli::Codex, place) => {
+                let sandbox = if may_do_all { "danger-full-access" } else { "workspace-write" };
+                let asks = if may_do_all { "never" } else { "on-request" };
+                // A login shell would put the system's PATH in place of ours, and `gt` would not be found.
+                let both = text(&["-c", "allow_login_shell=false", "-s", sandbox]);
+                match place {
+                    Place::Process => [text(&["exec", "--json"]), both, text(&["-"])].concat(),
+                    // With its background server, commands of one run would get the environment of another.
+                    Place::Terminal => [
+                        text(&["--no-daemon", "--dangerously-bypass-hook-trust", "-a", asks]),
+                        codex_overrides(setup),
+                        both,
+                    ]
+                    .concat(),
+                }
+            }
         }
-        words.extend(self.limits(may_do_all).map(str::to_owned));
-        words.extend((self == Cli::Codex && setup.place == Place::Process).then(|| "-".to_owned()));
-        words
-    }
-
-    fn limits(self, may_do_all: bool) -> impl Iterator<Item = &'static str> {
-        let words: &[&str] = match (self, may_do_all) {
-            (Cli::Claude, true) => &["--permission-mode", "bypassPermissions"],
-            (Cli::Claude, false) => &["--permission-mode", "default"],
-            // A login shell would put the system's PATH in place of ours, and `gt` would not be found.
-            (Cli::Codex, true) => &["-c", "allow_login_shell=false", "-s", "danger-full-access"],
-            (Cli::Codex, false) => &["-c", "allow_login_shell=false", "-s", "workspace-write"],
-        };
-        words.iter().copied()
     }
 
     fn files(self, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
@@ -199,12 +197,12 @@ fn codex_config(url: &str) -> String {
 
 /// Hooks, and trust in the repository, which counts for its worktrees.
 fn codex_overrides(setup: &Setup<'_>) -> Vec<String> {
-    let repository = setup.town.join("shop");
+    let repository = setup.town.join("shop").display().to_string();
     let trust = format!("projects={{{repository:?}={{trust_level=\"trusted\"}}}}");
     let hook = format!("[{{hooks=[{{type=\"command\",command={HOOK:?},timeout=5}}]}}]");
     let hooks = CODEX_HOOKS.iter().map(|event| format!("hooks.{event}={hook}"));
     let trust = (setup.rights != Rights::None).then_some(trust);
-    hooks.chain(trust).flat_map(|override_| ["-c".to_owned(), override_]).collect()
+    hooks.chain(trust).flat_map(|setting| ["-c".to_owned(), setting]).collect()
 }
 
 #[test]

@@ -33,6 +33,17 @@ impl Workshop {
         self.tmux(bead, &["capture-pane", "-p"])
     }
 
+    /// Answers the question on the screen. An agent that has just drawn it may not listen yet, so what counts is that the
+    /// question goes away.
+    fn answer_yes(&self, bead: &str) {
+        let asks = || self.screen(bead).contains("1. Yes");
+        self.fleet.until_seen("a question", asks);
+        self.fleet.until_seen("no question", || {
+            self.tmux(bead, &["send-keys", "Enter"]);
+            !asks()
+        });
+    }
+
     /// What the agent told through its hooks so far.
     fn told(&self, bead: &str) -> Vec<Value> {
         read_lines(&self.fleet.home(&format!("{bead}.hooks")))
@@ -105,11 +116,13 @@ fn settle_codex_by_files(shop: &Workshop) {
     let file = shop.fleet.home("codex/config.toml");
     let config = fs::read_to_string(&file).expect("it was written");
     let rights = "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\nallow_login_shell = false\n";
-    let trust = format!("\n[projects.{:?}]\ntrust_level = \"trusted\"\n", shop.fleet.town.path("shop"));
+    let repository = shop.fleet.town.path("shop").display().to_string();
+    let trust = format!("\n[projects.{repository:?}]\ntrust_level = \"trusted\"\n");
     fs::write(&file, [rights, &config, &trust].concat()).expect("the home can be written");
-    let program = programs().expect("it is installed").join("codex");
-    let command = format!("[\"sh\", {:?}, {program:?}, \"--no-daemon\"]", shop.fleet.home("in-terminal.sh"));
-    shop.fleet.set("agents.codex.command", &command);
+    let program = programs().expect("it is installed").join("codex").display().to_string();
+    let script = shop.fleet.home("in-terminal.sh").display().to_string();
+    let command = ["sh", &script, &program, "--no-daemon"];
+    shop.fleet.set("agents.codex.command", &format!("{command:?}"));
 }
 
 #[test]
@@ -130,8 +143,7 @@ fn asks_waits_and_goes_on_when_it_is_allowed(cli: Cli) {
     assert_eq!(names(&told), ["SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest"]);
     assert_eq!((&told[3]["tool_name"], &told[3]["tool_input"]["command"]), (&"Bash".into(), &WORK.into()));
     assert_eq!(shop.status_of("gt-a"), "in_progress");
-    shop.fleet.until_seen("the question", || shop.screen("gt-a").contains("1. Yes"));
-    shop.tmux("gt-a", &["send-keys", "Enter"]);
+    shop.answer_yes("gt-a");
     let told = shop.await_hook("gt-a", "Stop");
     assert_eq!(names(&told)[4..], ["PostToolUse", "Stop"]);
     shop.fleet.until_events("bead.closed", Some("gt-a"), 1);

@@ -51,11 +51,11 @@ impl Workshop {
         self.model.questions(key).iter().map(|question| question.body.to_string()).collect()
     }
 
-    /// The bead's last end of a run, when there were so many.
+    /// Waits until so many runs of a bead have ended, and returns the last of these ends.
     pub(crate) fn await_end(&self, bead: &str, n: usize) -> Value {
         let events = self.fleet.until_events("run.ended", Some(bead), n);
-        let ends = events.iter().filter(|event| event["type"] == "run.ended" && event["bead"] == bead);
-        ends.last().expect("it was waited for").clone()
+        let end = events.iter().rfind(|event| event["type"] == "run.ended" && event["bead"] == bead);
+        end.expect("it was waited for").clone()
     }
 
     /// The lines of JSON that a run printed.
