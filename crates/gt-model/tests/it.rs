@@ -1,7 +1,8 @@
 //! The scripted model as agents meet it: over a real connection.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use gt_model::{Answer, Model, Script, Vendor};
@@ -129,5 +130,26 @@ fn what_is_not_scripted_is_told_so() {
         let mut answer = String::new();
         send(&model, head, body).read_to_string(&mut answer).expect("it answers");
         assert!(answer.starts_with("HTTP/1.1 404 ") && answer.contains(why), "{answer}");
+    }
+}
+
+#[test]
+fn the_program_says_where_it_serves_and_refuses_what_it_does_not_understand() {
+    let program = env!("CARGO_BIN_EXE_gt-model");
+    let mut child = Command::new(program).stdout(Stdio::piped()).spawn().expect("it was built for this test");
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut url).expect("it says where it serves");
+    let answered = TcpStream::connect(url.trim().trim_start_matches("http://"));
+    child.kill().expect("it serves until it is killed");
+    child.wait().expect("it is a child");
+    assert!(answered.is_ok(), "nobody serves at {url}");
+    for (arguments, why) in [
+        (&["--dance"][..], "error: `--dance` is none of `--script FILE` and `--port N`\n"),
+        (&["--port"], "error: `--port` needs a value\n"),
+        (&["--port", "many"], "error: a port is a number up to 65535\n"),
+        (&["--script", "/nowhere"], "error: cannot read `/nowhere`: No such file or directory (os error 2)\n"),
+    ] {
+        let output = Command::new(program).args(arguments).output().expect("it was built for this test");
+        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(2), why));
     }
 }
