@@ -106,34 +106,9 @@ impl Cli {
     }
 
     fn arguments(self, setup: &Setup<'_>, own: &Path) -> Vec<String> {
-        let may_do_all = setup.rights == Rights::All;
-        let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        match (self, setup.place) {
-            (Cli::Claude, place) => {
-                let mode = if may_do_all { "bypassPermissions" } else { "default" };
-                let settings = own.join("settings.json").display().to_string();
-                let first = match place {
-                    Place::Process => text(&["-p", "--output-format", "stream-json", "--verbose"]),
-                    Place::Terminal => text(&["--settings", &settings]),
-                };
-                [first, text(&["--permission-mode", mode])].concat()
-            }
-            (Cli::Codex, place) => {
-                let sandbox = if may_do_all { "danger-full-access" } else { "workspace-write" };
-                let asks = if may_do_all { "never" } else { "on-request" };
-                // A login shell would put the system's PATH in place of ours, and `gt` would not be found.
-                let both = text(&["-c", "allow_login_shell=false", "-s", sandbox]);
-                match place {
-                    Place::Process => [text(&["exec", "--json"]), both, text(&["-"])].concat(),
-                    // With its background server, commands of one run would get the environment of another.
-                    Place::Terminal => [
-                        text(&["--no-daemon", "--dangerously-bypass-hook-trust", "-a", asks]),
-                        codex_overrides(setup),
-                        both,
-                    ]
-                    .concat(),
-                }
-            }
+        match self {
+            Cli::Claude => claude_arguments(setup, own),
+            Cli::Codex => codex_arguments(setup),
         }
     }
 
@@ -166,6 +141,37 @@ impl Cli {
             Cli::Codex => vec![("CODEX_HOME", own), ("OPENAI_API_KEY", "not-a-real-key".to_owned())],
         }
     }
+}
+
+fn claude_arguments(setup: &Setup<'_>, own: &Path) -> Vec<String> {
+    let mode = if setup.rights == Rights::All { "bypassPermissions" } else { "default" };
+    let settings = own.join("settings.json").display().to_string();
+    let first = match setup.place {
+        Place::Process => words(&["-p", "--output-format", "stream-json", "--verbose"]),
+        Place::Terminal => words(&["--settings", &settings]),
+    };
+    [first, words(&["--permission-mode", mode])].concat()
+}
+
+fn codex_arguments(setup: &Setup<'_>) -> Vec<String> {
+    let (asks, sandbox) = match setup.rights {
+        Rights::All => ("never", "danger-full-access"),
+        Rights::Few | Rights::None => ("on-request", "workspace-write"),
+    };
+    // A login shell would put the system's PATH in place of ours, and `gt` would not be found.
+    let last = words(&["-c", "allow_login_shell=false", "-s", sandbox]);
+    match setup.place {
+        Place::Process => [words(&["exec", "--json"]), last, words(&["-"])].concat(),
+        // With its background server, commands of one run would get the environment of another.
+        Place::Terminal => {
+            let first = words(&["--no-daemon", "--dangerously-bypass-hook-trust", "-a", asks]);
+            [first, codex_overrides(setup), last].concat()
+        }
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 fn in_terminal(home: &Path) -> String {

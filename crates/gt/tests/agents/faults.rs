@@ -124,7 +124,7 @@ fn one_that_is_killed_is_followed_by_another(cli: Cli) {
     let Some(shop) = Workshop::open(first(Answer::Hang), Rights::All) else { return };
     shop.fleet.set("witness.redispatch_cooldown", "0s");
     shop.sling(cli, "gt-a");
-    shop.await_question("gt-a", 1);
+    shop.await_questions("gt-a", 1);
     let agents = shop.fleet.agents();
     let leader = agents.iter().find(|agent| agent.leads).expect("it works");
     kill(leader.pid);

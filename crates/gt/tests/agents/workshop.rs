@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_model::{Model, Question, Script};
+use gt_model::{Model, Script};
 use serde_json::Value;
 
 use crate::cli::{Cli, Place, Rights, Setup, programs};
@@ -30,6 +30,7 @@ impl Workshop {
         let config = fleet.town.read("town.toml") + &Cli::ALL.map(|cli| cli.section(&setup)).concat();
         fleet.town.write("town.toml", config);
         fleet.set("rigs.shop.isolation", "worktree");
+        fleet.set("runtime", "process");
         fleet.start_daemon();
         Some(Workshop { fleet, model })
     }
@@ -41,9 +42,8 @@ impl Workshop {
     }
 
     /// Waits until the model was asked so often about a bead.
-    pub(crate) fn await_question(&self, bead: &str, n: usize) -> Question {
+    pub(crate) fn await_questions(&self, bead: &str, n: usize) {
         assert!(self.model.wait_for(bead, n, PATIENCE), "{bead} was not asked about {n} times\n{}", self.logs());
-        self.model.questions(bead)[n - 1].clone()
     }
 
     /// What the model was asked about a bead, or about all that the script does not name.
