@@ -6,6 +6,7 @@
 pub mod exec;
 pub mod process;
 pub mod simulated;
+pub mod terminal;
 pub mod worktree;
 
 use std::collections::BTreeMap;
@@ -25,10 +26,21 @@ pub struct Launch {
     pub dir: PathBuf,
     /// The whole environment, `GT_RUN` included.
     pub env: Vec<(String, String)>,
-    /// Given on standard input; without it that is closed.
+    /// Given on standard input. Without it that is the terminal, or closed where there is none.
     pub stdin: Option<String>,
-    /// Where its output goes.
+    /// Where its output goes: as it comes, or from a terminal when the run has ended.
     pub log: PathBuf,
+    pub place: Place,
+}
+
+/// What a run is started in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// Nothing but the machine: input from a file, output to a file.
+    #[default]
+    Process,
+    /// A terminal of its own, which people can look at and type into.
+    Terminal,
 }
 
 /// Something that runs, so exactly that it can be found again and never be taken for another.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gt_core::agent::{Vendor, conversation_of};
 use gt_core::formula::Cooked;
 use gt_core::names;
-use gt_runtime::Launch;
+use gt_runtime::{Launch, Place};
 use gt_store::Assignment;
 
 use super::presets::Prompt;
@@ -75,6 +75,7 @@ pub fn launch(
         env: environment(agent, assignment, place, town),
         stdin,
         log: place.log.to_owned(),
+        place: if place.in_terminal { Place::Terminal } else { Place::Process },
     })
 }
 

@@ -11,10 +11,12 @@ mod callers;
 mod endings;
 mod events;
 mod messenger;
+mod program;
 mod runs;
 mod spawn;
+mod terminals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -34,9 +36,10 @@ use self::events::{Events, Token};
 use self::messenger::Messenger;
 use self::runs::{Found, Runs};
 use self::spawn::Spawner;
+use self::terminals::Terminals;
 use super::door::{Door, io_error};
 use super::wire::{Batch, Reply, Request};
-use crate::{Handle, Known, RuntimeError, Sighting, StartError, Stop};
+use crate::{Handle, Known, Launch, Place, RuntimeError, Sighting, StartError, Stop};
 
 /// With nothing to keep and nobody calling, the keeper goes away after this.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -70,6 +73,9 @@ pub fn keep(dir: &Path, messenger: &[OsString]) -> Result<(), RuntimeError> {
     kept
 }
 
+/// Of launches, as far as they have one.
+type Results = Vec<Option<Result<Handle, StartError>>>;
+
 struct Keeper {
     events: Events,
     listener: UnixListener,
@@ -77,6 +83,7 @@ struct Keeper {
     bell: Bell,
     runs: Runs,
     endings: Endings,
+    terminals: Terminals,
     messenger: Messenger,
     changing: File,
     idle_since: Option<Instant>,
@@ -93,6 +100,7 @@ impl Keeper {
         let bell = Bell::hang()?;
         events.add(bell.as_fd(), Token::BELL)?;
         let endings = Endings::load(&door.dir)?;
+        let terminals = Terminals::load(&door.dir)?;
         flock(&changing, FlockOperation::Unlock)?;
         let name = door.dir.canonicalize()?.to_string_lossy().into_owned();
         let (callers, runs) = (Callers::default(), Runs::new(name));
@@ -104,6 +112,7 @@ impl Keeper {
             bell,
             runs,
             endings,
+            terminals,
             messenger,
             changing,
             idle_since: None,
@@ -112,14 +121,17 @@ impl Keeper {
     }
 
     fn run(&mut self) -> io::Result<()> {
+        self.inherit_terminals();
         loop {
             for (token, is_writable) in self.events.wait(self.timeout(Instant::now()))? {
                 self.handle(token, is_writable);
             }
             self.runs.handle_time(&mut self.events, Instant::now());
+            self.terminals.handle_time(&mut self.events, Instant::now());
             self.record_ended();
             self.retry_if_due();
             if self.is_time_to_leave(Instant::now()) && self.is_left() {
+                self.terminals.leave(&mut self.events);
                 return Ok(());
             }
         }
@@ -136,6 +148,7 @@ impl Keeper {
                 self.answer_all(caller);
             }
             leader if self.runs.is_leader_gone(leader) => self.reap(),
+            tmux if self.terminals.handle(tmux, &mut self.events) => {}
             pidfd => self.runs.handle_exit(pidfd, &mut self.events),
         }
     }
@@ -151,7 +164,7 @@ impl Keeper {
     fn reap(&mut self) {
         for (pid, status) in self.bell.dead_children() {
             self.messenger.handle_dead_child(pid);
-            self.runs.spare(self.messenger.pid());
+            self.spare_own();
             self.runs.handle_dead_child(pid, status, &mut self.events);
         }
     }
@@ -193,17 +206,77 @@ impl Keeper {
     fn start(&mut self, batch: &Batch) -> Vec<Result<Handle, StartError>> {
         let keeper = self.runs.keeper().to_owned();
         let mut spawner = Spawner::new(&batch.shared_env, &keeper);
-        let mut results = Vec::with_capacity(batch.launches.len());
-        for launch in &batch.launches {
-            results.push(match self.known_handle(&launch.run) {
-                Some(handle) => Ok(handle),
-                None => spawner
-                    .spawn(launch)
-                    .inspect(|handle| self.runs.insert_child(&launch.run, handle, &mut self.events)),
-            });
+        let mut results: Results = vec![None; batch.launches.len()];
+        for (at, launch) in batch.launches.iter().enumerate() {
+            results[at] = match (self.known_handle(&launch.run), launch.place) {
+                (Some(handle), _) => Some(Ok(handle)),
+                (None, Place::Process) => Some(self.start_process(launch, &mut spawner)),
+                (None, Place::Terminal) => None,
+            };
+        }
+        while results.iter().any(Option::is_none) {
+            self.start_in_terminals(&batch.launches, &mut spawner, &mut results);
         }
         self.bell.listen_again();
-        results
+        results.into_iter().flatten().collect()
+    }
+
+    fn start_process<'a>(&mut self, launch: &'a Launch, spawner: &mut Spawner<'a>) -> Result<Handle, StartError> {
+        let started = spawner.spawn(launch);
+        started.inspect(|handle| self.runs.insert_child(&launch.run, handle, &mut self.events))
+    }
+
+    /// Starts what has no result yet, all at once. Of launches of the same run the first: whether another is needed
+    /// shows after it.
+    fn start_in_terminals<'a>(&mut self, launches: &'a [Launch], spawner: &mut Spawner<'a>, results: &mut Results) {
+        let (mut places, mut wanted, mut runs) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for (at, launch) in launches.iter().enumerate() {
+            if results[at].is_some() {
+                continue;
+            }
+            if let Some(handle) = self.known_handle(&launch.run) {
+                results[at] = Some(Ok(handle));
+            } else if runs.insert(&launch.run) {
+                match spawner.prepare(launch) {
+                    Err(error) => results[at] = Some(Err(error)),
+                    Ok(prepared) => {
+                        places.push(at);
+                        wanted.push((launch, prepared));
+                    }
+                }
+            }
+        }
+        let started = if wanted.is_empty() { Vec::new() } else { self.terminals.start(&wanted, &mut self.events) };
+        self.spare_own();
+        for ((at, (launch, _)), started) in places.into_iter().zip(&wanted).zip(started) {
+            if let Ok(handle) = &started {
+                self.runs.insert_other(&launch.run, handle, &mut self.events);
+            }
+            results[at] = Some(started);
+        }
+    }
+
+    /// Takes over what former keepers have started in terminals.
+    fn inherit_terminals(&mut self) {
+        for known in self.terminals.inherited(&mut self.events) {
+            self.spare_own();
+            if self.endings.handle(&known.run).is_some() {
+                self.terminals.forget(&known.run, &self.events);
+                continue;
+            }
+            match self.runs.adopt(&known, &mut self.events) {
+                Found::Kept => {}
+                Found::Gone(ended) => self.terminals.close(&known.run, ended, &mut self.events),
+                // Its keeper was killed before tmux had heard of it.
+                Found::Nothing => self.terminals.forget(&known.run, &self.events),
+            }
+        }
+        self.bell.listen_again();
+    }
+
+    /// Our own helpers are children too, but nobody's orphans.
+    fn spare_own(&mut self) {
+        self.runs.spare(self.messenger.pid().into_iter().chain(self.terminals.own_pids()).collect());
     }
 
     fn survey(&mut self, known: &[Known]) -> BTreeMap<String, Sighting> {
@@ -212,7 +285,8 @@ impl Keeper {
         }
         self.record_ended();
         let mut sightings = self.endings.sightings();
-        sightings.extend(self.runs.handles().map(|(run, handle)| (run.to_owned(), Sighting::Running(handle.clone()))));
+        let running = self.runs.handles().chain(self.terminals.closing());
+        sightings.extend(running.map(|(run, handle)| (run.to_owned(), Sighting::Running(handle.clone()))));
         sightings
     }
 
@@ -226,19 +300,36 @@ impl Keeper {
         if self.known_handle(&known.run).is_some() || !endings::is_file_name(&known.run) {
             return self.runs.attend(&known.run, &mut self.events);
         }
-        if let Found::Gone(ended) = self.runs.adopt(known, &mut self.events) {
-            self.record(&known.run, ended);
+        match self.runs.adopt(known, &mut self.events) {
+            Found::Gone(ended) if self.terminals.holds(&known.run) => {
+                self.terminals.close(&known.run, ended, &mut self.events);
+            }
+            Found::Gone(ended) => self.record(&known.run, ended),
+            Found::Kept | Found::Nothing => {}
         }
     }
 
     /// The process of a run that runs here, or has ended and is not acknowledged.
     fn known_handle(&self, run: &str) -> Option<Handle> {
-        self.runs.handle(run).or_else(|| self.endings.handle(run))
+        let closing = || self.terminals.closing().find(|(name, _)| *name == run).map(|(_, handle)| handle.clone());
+        self.runs.handle(run).or_else(closing).or_else(|| self.endings.handle(run))
     }
 
     fn record_ended(&mut self) {
+        for run in self.terminals.take_bereft() {
+            self.runs.stop(&run, Stop::Gently, &mut self.events, Instant::now());
+        }
         for (run, ended) in self.runs.take_ended() {
+            if self.terminals.holds(&run) {
+                self.terminals.close(&run, ended, &mut self.events);
+            } else {
+                self.record(&run, ended);
+            }
+        }
+        for (run, ended) in self.terminals.take_closed() {
             self.record(&run, ended);
+            // Only now: a keeper that is killed before finds it all again.
+            self.terminals.forget(&run, &self.events);
         }
     }
 
@@ -250,7 +341,7 @@ impl Keeper {
         }
         if !self.callers.tell_watchers(&news, &self.events) {
             self.messenger.send();
-            self.runs.spare(self.messenger.pid());
+            self.spare_own();
             self.bell.listen_again();
         }
     }
@@ -264,7 +355,10 @@ impl Keeper {
     }
 
     fn is_time_to_leave(&mut self, now: Instant) -> bool {
-        let is_idle = self.runs.is_empty() && self.callers.is_empty() && self.endings.are_written();
+        let is_idle = self.runs.is_empty()
+            && self.terminals.is_idle()
+            && self.callers.is_empty()
+            && self.endings.are_written();
         self.idle_since = if is_idle { self.idle_since.or(Some(now)) } else { None };
         self.idle_since.is_some_and(|since| now.duration_since(since) >= IDLE_MAX)
     }
@@ -284,7 +378,7 @@ impl Keeper {
 
     fn timeout(&self, now: Instant) -> Option<Duration> {
         let leave_at = self.idle_since.map(|since| since + IDLE_MAX);
-        let next = [self.runs.next_deadline(), self.retry_at, leave_at].into_iter().flatten().min();
+        let next = [self.runs.next_deadline(), self.terminals.next_deadline(), self.retry_at, leave_at].into_iter().flatten().min();
         next.map(|at| at.saturating_duration_since(now))
     }
 }

@@ -103,6 +103,12 @@ fn is_marked(pid: u32, mark: Mark<'_>) -> bool {
     has("GT_RUN=", mark.run) && has("GT_KEEPER=", mark.keeper)
 }
 
+/// Whether a process was given this variable.
+pub(super) fn has_variable(pid: u32, name: &str) -> bool {
+    let is_it = |pair: &[u8]| pair.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
+    environment_of(pid).split(|byte| *byte == 0).any(is_it)
+}
+
 /// The environment that a process was given; empty for one of another user, and no agent is.
 fn environment_of(pid: u32) -> Vec<u8> {
     let read = |what: &str| read_at_once(&format!("/proc/{pid}/{what}")).unwrap_or_default();

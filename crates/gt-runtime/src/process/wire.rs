@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Handle, Known, Launch, Sighting, StartError, Stop};
 
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
 /// A line longer than this is not a request.
 pub(super) const LINE_BYTES_MAX: usize = 64 << 20;
@@ -78,6 +78,7 @@ impl Launch {
             env: Vec::new(),
             stdin: self.stdin.clone(),
             log: self.log.clone(),
+            place: self.place,
         }
     }
 }

@@ -35,8 +35,8 @@ pub(super) struct Runs {
     /// The first processes of runs that are our children, until they end.
     leaders: BTreeMap<Token, OwnedFd>,
     ended: Vec<(String, Ended)>,
-    /// A child that is no orphan.
-    messenger: Option<u32>,
+    /// Children that are no orphans.
+    spared: BTreeSet<u32>,
 }
 
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub(super) enum Found {
 impl Runs {
     pub(super) fn new(keeper: String) -> Self {
         let (by_name, by_child, by_pidfd) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { keeper, by_name, by_child, by_pidfd, leaders: BTreeMap::new(), ended: Vec::new(), messenger: None }
+        Self { keeper, by_name, by_child, by_pidfd, leaders: BTreeMap::new(), ended: Vec::new(), spared: BTreeSet::new() }
     }
 
     pub(super) fn keeper(&self) -> &str {
@@ -107,6 +107,13 @@ impl Runs {
         let session = getsid(None).ok().map(|session| session.as_raw_nonzero().get() as u32);
         self.by_child.insert(handle.pid, name.to_owned());
         self.by_name.insert(name.to_owned(), Run { is_child: true, ..Run::new(handle.clone(), session) });
+    }
+
+    /// Keeps a run whose first process is a child of somebody else, and may have ended already.
+    pub(super) fn insert_other(&mut self, name: &str, handle: &Handle, events: &mut Events) {
+        let session = table::living(handle).filter(|entry| entry.group == entry.pid).map(|entry| entry.session);
+        self.by_name.insert(name.to_owned(), Run::new(handle.clone(), session));
+        self.attend(name, events);
     }
 
     /// Has its end announced. Where there is no room for that, it is noticed with those of the orphans.
@@ -273,19 +280,23 @@ impl Runs {
         left
     }
 
-    /// Children that are neither agents nor our own messenger.
+    /// Children that are neither agents nor our own helpers. Who was started in a terminal belongs to that one.
     fn orphans(&self) -> Vec<u32> {
-        let is_orphan = |pid: &u32| !self.by_child.contains_key(pid) && Some(*pid) != self.messenger;
-        table::own_children().into_iter().flatten().filter(is_orphan).collect()
+        let children = table::own_children().into_iter().flatten();
+        children.filter(|pid| self.is_orphan(*pid) && !table::has_variable(*pid, "TMUX_PANE")).collect()
     }
 
     /// Whom not to take for an orphan.
-    pub(super) fn spare(&mut self, messenger: Option<u32>) {
-        self.messenger = messenger;
+    pub(super) fn spare(&mut self, own: BTreeSet<u32>) {
+        self.spared = own;
     }
 
     fn has_orphans(&self) -> bool {
-        table::own_children().is_none_or(|children| children.iter().any(|pid| !self.by_child.contains_key(pid)))
+        table::own_children().is_none_or(|children| children.iter().any(|pid| self.is_orphan(*pid)))
+    }
+
+    fn is_orphan(&self, child: u32) -> bool {
+        !self.by_child.contains_key(&child) && !self.spared.contains(&child)
     }
 
     fn end(&mut self, name: &str) {

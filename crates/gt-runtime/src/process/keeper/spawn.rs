@@ -1,4 +1,4 @@
-//! Starting one process, and saying exactly why not.
+//! Preparing a launch, starting it as a process, and saying exactly why not.
 //!
 //! Everything is arranged so that the standard library can take its fast way (`posix_spawn`, no fork): programs are
 //! looked up here, and nothing runs between fork and exec.
@@ -15,6 +15,7 @@ use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 use rustix::io::Errno;
 
 use super::endings::is_file_name;
+use super::program;
 use crate::process::table;
 use crate::{Handle, Launch, StartError};
 
@@ -25,28 +26,51 @@ pub(super) struct Spawner<'a> {
     programs: BTreeMap<(String, String), PathBuf>,
 }
 
+/// A launch that nothing is known to stand against.
+pub(super) struct Prepared<'a> {
+    pub program: PathBuf,
+    shared_env: &'a [(String, String)],
+    env: &'a [(String, String)],
+    run: &'a str,
+    keeper: &'a str,
+}
+
+impl Prepared<'_> {
+    /// The whole environment; where a name stands twice, the later one holds.
+    pub(super) fn env(&self) -> impl Iterator<Item = (&str, &str)> {
+        let given = self.shared_env.iter().chain(self.env).map(|(name, value)| (name.as_str(), value.as_str()));
+        given.chain([("GT_RUN", self.run), ("GT_KEEPER", self.keeper)])
+    }
+}
+
 impl<'a> Spawner<'a> {
     pub(super) fn new(shared_env: &'a [(String, String)], keeper: &'a str) -> Self {
         Self { shared_env, keeper, programs: BTreeMap::new() }
     }
 
-    pub(super) fn spawn(&mut self, launch: &Launch) -> Result<Handle, StartError> {
+    /// Checks what can be checked before anything is touched, in every place alike.
+    pub(super) fn prepare(&mut self, launch: &'a Launch) -> Result<Prepared<'a>, StartError> {
         if !is_file_name(&launch.run) {
             return Err(failed(format!("`{}` cannot be the name of a run", launch.run)));
         }
-        let (name, arguments) = launch.argv.split_first().ok_or_else(|| failed("no program was given".to_owned()))?;
+        let name = launch.argv.first().ok_or_else(|| failed("no program was given".to_owned()))?;
         let program = self.find_program(name, launch)?;
+        Ok(Prepared { program, shared_env: self.shared_env, env: &launch.env, run: &launch.run, keeper: self.keeper })
+    }
+
+    pub(super) fn spawn(&mut self, launch: &'a Launch) -> Result<Handle, StartError> {
+        let prepared = self.prepare(launch)?;
         let log = open_log(&launch.log)?;
-        let mut command = Command::new(&program);
-        command.arg0(name).args(arguments).current_dir(&launch.dir).process_group(0);
-        command.env_clear().envs(self.env(launch)).env("GT_RUN", &launch.run).env("GT_KEEPER", self.keeper);
+        let mut command = Command::new(&prepared.program);
+        command.arg0(&launch.argv[0]).args(&launch.argv[1..]).current_dir(&launch.dir).process_group(0);
+        command.env_clear().envs(prepared.env());
         command.stdin(stdin_of(launch)?);
         command.stdout(log.try_clone().map_err(|error| log_error(&launch.log, &error))?).stderr(log);
         // Waited for by the bell, like all children.
         let child = command.spawn().map_err(|error| {
             // A log is the trace of a run that has begun.
             std::fs::remove_file(&launch.log).ok();
-            spawn_error(&error, name, launch)
+            spawn_error(&error, launch)
         })?;
         let pid = child.id();
         let entry = table::entry(pid).ok_or_else(|| StartError::Unknown { cause: format!("no /proc/{pid}/stat") })?;
@@ -68,9 +92,7 @@ impl<'a> Spawner<'a> {
         if let Some(found) = self.programs.get(&key) {
             return Ok(found.clone());
         }
-        let candidates = std::env::split_paths(&key.1).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name));
-        let found = candidates.into_iter().find(|path| path.is_file() && access(path, Access::EXEC_OK).is_ok());
-        let Some(found) = found else {
+        let Some(found) = program::on_path(name, &key.1) else {
             let cause = "it is not on the PATH of whoever started it".to_owned();
             return Err(StartError::NoProgram { program: name.to_owned(), cause });
         };
@@ -79,7 +101,7 @@ impl<'a> Spawner<'a> {
     }
 }
 
-fn open_log(path: &Path) -> Result<File, StartError> {
+pub(super) fn open_log(path: &Path) -> Result<File, StartError> {
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     log.map_err(|error| log_error(path, &error))
 }
@@ -101,7 +123,9 @@ fn log_error(path: &Path, error: &io::Error) -> StartError {
     classify(error, format!("cannot open its log {}: {error}", path.display()))
 }
 
-fn spawn_error(error: &io::Error, program: &str, launch: &Launch) -> StartError {
+/// Why a start failed, by the error of executing the program.
+pub(super) fn spawn_error(error: &io::Error, launch: &Launch) -> StartError {
+    let program = launch.argv.first().map(String::as_str).unwrap_or_default();
     // The same errors come from entering the directory as from executing the program.
     if launch.dir.is_file() {
         return failed(format!("cannot work in {}: it is not a directory", launch.dir.display()));
@@ -117,7 +141,7 @@ fn spawn_error(error: &io::Error, program: &str, launch: &Launch) -> StartError 
     }
 }
 
-fn classify(error: &io::Error, cause: String) -> StartError {
+pub(super) fn classify(error: &io::Error, cause: String) -> StartError {
     match Errno::from_io_error(error) {
         Some(Errno::NOSPC | Errno::NOMEM | Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::DQUOT) => {
             StartError::NoRoom { cause }

@@ -1,0 +1,140 @@
+//! Starting many runs at once: every session is asked for before the first answer is read.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::records::Record;
+use super::{Question, Terminals, handle_of, order};
+use crate::process::keeper::events::Events;
+use crate::process::keeper::program;
+use crate::process::keeper::spawn::{Prepared, classify, open_log, spawn_error};
+use crate::terminal::{Pane, quoted};
+use crate::{Handle, Launch, StartError};
+
+type Started = Result<Handle, StartError>;
+
+impl Terminals {
+    /// Starts runs that are not known here, in order; one result each.
+    pub(in crate::process::keeper) fn start(
+        &mut self,
+        wanted: &[(&Launch, Prepared<'_>)],
+        events: &mut Events,
+    ) -> Vec<Started> {
+        if let Err(cause) = self.connect(events) {
+            return vec![Err(StartError::NoRoom { cause }); wanted.len()];
+        }
+        let mut results: Vec<Option<Started>> = (0..wanted.len()).map(|_| None).collect();
+        for is_second_try in [false, true] {
+            self.started.clear();
+            for (slot, (launch, prepared)) in wanted.iter().enumerate() {
+                if results[slot].is_none() {
+                    results[slot] = self.order(slot, launch, prepared, is_second_try).err().map(Err);
+                }
+            }
+            self.await_started(events);
+            for (slot, (launch, _)) in wanted.iter().enumerate() {
+                if results[slot].is_none() {
+                    results[slot] = self.result(slot, launch, is_second_try);
+                }
+            }
+        }
+        self.flush(events);
+        let unknown = || StartError::NoRoom { cause: "tmux did not say what became of it".to_owned() };
+        results.into_iter().map(|result| result.unwrap_or_else(|| Err(unknown()))).collect()
+    }
+
+    /// Lays out the files of a run and asks for its session.
+    fn order(&mut self, slot: usize, launch: &Launch, prepared: &Prepared<'_>, is_second_try: bool) -> Result<(), StartError> {
+        program::check(&prepared.program, &launch.dir).map_err(|error| spawn_error(&error, launch))?;
+        check_dir(launch)?;
+        let name = order::session_name(launch, is_second_try);
+        drop(open_log(&launch.log)?);
+        let line = self.lay_out(launch).and_then(|input| order::line(&name, launch, prepared, input.as_deref()));
+        let line = line.inspect_err(|_| self.give_up(launch))?;
+        let shell = prepared.env().filter(|(name, _)| *name == "SHELL").last().map_or("/bin/sh", |(_, value)| value);
+        if self.shell != shell && !shell.contains('\0') {
+            shell.clone_into(&mut self.shell);
+            self.ask(Question::Whatever, &format!("set-option -g default-shell {}", quoted(shell)));
+        }
+        self.ask(Question::Start(launch.run.clone(), Some(slot)), &line);
+        Ok(())
+    }
+
+    fn lay_out(&mut self, launch: &Launch) -> Result<Option<PathBuf>, StartError> {
+        let no_room = |error: &io::Error| classify(error, format!("cannot keep what its terminal needs: {error}"));
+        let record = Record { log: launch.log.clone(), handle: None };
+        self.records.insert(&launch.run, record).map_err(|error| no_room(&error))?;
+        let text = launch.stdin.as_ref();
+        text.map(|text| self.records.keep_input(&launch.run, text).map_err(|error| no_room(&error))).transpose()
+    }
+
+    /// Takes back what was laid out for a run that does not start. A log is the trace of one that has begun.
+    fn give_up(&mut self, launch: &Launch) {
+        self.records.remove(&launch.run);
+        std::fs::remove_file(&launch.log).ok();
+    }
+
+    /// Waits for the answers to all starts. When the client is lost meanwhile, another one looks what there is.
+    fn await_started(&mut self, events: &mut Events) {
+        let is_waited_for = |question: &Question| matches!(question, Question::Start(_, Some(_)));
+        self.converse_until(events, |terminals| !terminals.asked.iter().any(|(question, _)| is_waited_for(question)));
+        for (question, _) in &mut self.asked {
+            if let Question::Start(_, slot) = question {
+                *slot = None;
+            }
+        }
+        if self.control.is_none() {
+            self.connect(events).ok();
+        }
+    }
+
+    /// What became of a start; `None`: it is worth another try, under another name.
+    fn result(&mut self, slot: usize, launch: &Launch, is_second_try: bool) -> Option<Started> {
+        let answer = match self.started.remove(&slot) {
+            Some(answer) => answer,
+            None => self.panes.get(&launch.run).cloned().ok_or_else(super::no_answer),
+        };
+        match answer {
+            Ok(pane) => {
+                let handle = handle_of(&pane);
+                self.records.set_handle(&launch.run, &handle);
+                self.panes.insert(launch.run.clone(), pane);
+                Some(Ok(handle))
+            }
+            Err(cause) if cause.starts_with("duplicate session") && !is_second_try => None,
+            Err(cause) => {
+                self.give_up(launch);
+                Some(Err(refusal(cause)))
+            }
+        }
+    }
+
+    pub(super) fn hear_start(&mut self, run: &str, slot: Option<usize>, answer: Result<&str, &str>) {
+        let pane = answer.map(|text| Pane::parse(text.trim()));
+        match (slot, pane) {
+            (Some(slot), Ok(Some(pane))) => drop(self.started.insert(slot, Ok(pane))),
+            (Some(slot), Ok(None)) => drop(self.started.insert(slot, Err("it answered something else".to_owned()))),
+            (Some(slot), Err(cause)) => drop(self.started.insert(slot, Err(cause.to_owned()))),
+            // Whoever wanted it was told that it did not start, so it must not run.
+            (None, Ok(Some(pane))) if !self.panes.get(run).is_some_and(|known| *known == pane) => self.discard(&pane),
+            (None, _) => {}
+        }
+    }
+}
+
+fn check_dir(launch: &Launch) -> Result<(), StartError> {
+    match launch.dir.metadata() {
+        Ok(dir) if dir.is_dir() => Ok(()),
+        Ok(_) => Err(spawn_error(&rustix::io::Errno::NOTDIR.into(), launch)),
+        Err(error) => Err(spawn_error(&error, launch)),
+    }
+}
+
+/// Making a session fails for lack of processes, terminals or memory, or of an answer; a line that is not understood is ours.
+fn refusal(cause: String) -> StartError {
+    if cause.starts_with("parse error") {
+        StartError::Failed { cause: format!("tmux does not take this start: {cause}") }
+    } else {
+        StartError::NoRoom { cause }
+    }
+}
