@@ -5,6 +5,7 @@
 mod it {
     mod keeper_life;
     mod leftovers;
+    mod place;
     mod promises;
     mod starting;
     mod town;

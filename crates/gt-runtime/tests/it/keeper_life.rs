@@ -7,7 +7,19 @@ use std::time::Duration;
 
 use gt_runtime::{Runtime as _, Sighting, Stop};
 
+use super::place::in_every_place;
 use super::town::{Town, is_alive, kill, known, until};
+
+in_every_place!(
+    agents_outlive_a_killed_keeper_and_are_adopted_by_the_next,
+    an_agent_that_executes_one_program_after_the_other_is_found_at_any_moment,
+    what_is_left_of_an_agent_that_ended_without_a_keeper_is_cleared_up,
+    an_ending_outlives_clients_and_keepers_until_it_is_acknowledged,
+    a_run_of_the_same_name_in_another_town_is_left_alone,
+    an_ending_in_a_town_that_was_deleted_is_told_all_the_same,
+    an_agent_goes_on_when_its_client_goes_away,
+    a_watcher_tells_when_the_keeper_is_lost_and_when_there_is_another,
+);
 
 #[test]
 fn clients_that_race_to_start_a_keeper_share_one() {
@@ -15,7 +27,7 @@ fn clients_that_race_to_start_a_keeper_share_one() {
     let together = Barrier::new(8);
     std::thread::scope(|scope| {
         for n in 0..8 {
-            let (mut runtime, launch) = (town.runtime(), town.launch(&format!("r{n}"), "exec sleep 1000"));
+            let (mut runtime, launch) = (town.process_runtime(), town.launch(&format!("r{n}"), "exec sleep 1000"));
             let together = &together;
             scope.spawn(move || {
                 together.wait();
@@ -29,13 +41,11 @@ fn clients_that_race_to_start_a_keeper_share_one() {
     assert_eq!(seen.values().filter(|sighting| matches!(sighting, Sighting::Running(_))).count(), 8);
 }
 
-#[test]
-fn agents_outlive_a_killed_keeper_and_are_adopted_by_the_next() {
-    let town = Town::new();
+fn agents_outlive_a_killed_keeper_and_are_adopted_by_the_next(town: &Town) {
     let mut runtime = town.watched_runtime();
     town.fifo("go");
-    let recorded = town.start(&mut runtime, "recorded", "read word < go; exit 5");
-    let unrecorded = town.start(&mut runtime, "unrecorded", "exec sleep 1000");
+    let recorded = town.start(&mut *runtime, "recorded", "read word < go; exit 5");
+    let unrecorded = town.start(&mut *runtime, "unrecorded", "exec sleep 1000");
     town.kill_keeper();
     assert!(is_alive(recorded.pid) && is_alive(unrecorded.pid));
 
@@ -48,18 +58,17 @@ fn agents_outlive_a_killed_keeper_and_are_adopted_by_the_next() {
     assert_eq!(again[0], Ok(recorded));
 
     std::fs::write(town.path("go"), "go\n").unwrap();
-    let ending = town.ending(&mut runtime, &both[0]);
-    assert_eq!((ending.code, ending.signal), (None, None));
+    let ending = town.ending(&mut *runtime, &both[0]);
+    let code = town.place().sees_ends_without_keeper.then_some(5);
+    assert_eq!((ending.code, ending.signal), (code, None));
     runtime.stop(&both[1], Stop::Gently).unwrap();
-    town.ending(&mut runtime, &both[1]);
+    town.ending(&mut *runtime, &both[1]);
     assert!(!is_alive(unrecorded.pid));
 }
 
-#[test]
-fn an_agent_that_executes_one_program_after_the_other_is_found_at_any_moment() {
-    let town = Town::new();
+fn an_agent_that_executes_one_program_after_the_other_is_found_at_any_moment(town: &Town) {
     let mut runtime = town.runtime();
-    let handle = town.start(&mut runtime, "r1", "echo 'exec sh again' > again; exec sh again");
+    let handle = town.start(&mut *runtime, "r1", "echo 'exec sh again' > again; exec sh again");
     for _ in 0..50 {
         town.kill_keeper();
         let seen = runtime.survey(&[known("r1", None)]).unwrap();
@@ -67,26 +76,23 @@ fn an_agent_that_executes_one_program_after_the_other_is_found_at_any_moment() {
     }
 }
 
-#[test]
-fn what_is_left_of_an_agent_that_ended_without_a_keeper_is_cleared_up() {
-    let town = Town::new();
+fn what_is_left_of_an_agent_that_ended_without_a_keeper_is_cleared_up(town: &Town) {
     let mut runtime = town.watched_runtime();
-    let handle = town.start(&mut runtime, "r1", "sleep 1000 & echo $! > child; wait");
+    let handle = town.start(&mut *runtime, "r1", "sleep 1000 & echo $! > child; wait");
     let child = super::town::pid_in(&town.path("child"));
     town.kill_keeper();
     kill(handle.pid);
     until("the agent is gone", || !is_alive(handle.pid));
-    let ending = town.ending(&mut runtime, &known("r1", Some(&handle)));
-    assert_eq!((ending.code, ending.leftover), (None, 1));
+    let ending = town.ending(&mut *runtime, &known("r1", Some(&handle)));
+    assert_eq!((ending.code, ending.signal), (None, town.place().sees_ends_without_keeper.then_some(9)));
+    assert!(ending.leftover == 1 || town.place().hangs_up, "{ending:?}");
     assert!(!is_alive(child));
 }
 
-#[test]
-fn an_ending_outlives_clients_and_keepers_until_it_is_acknowledged() {
-    let town = Town::new();
+fn an_ending_outlives_clients_and_keepers_until_it_is_acknowledged(town: &Town) {
     let mut runtime = town.watched_runtime();
-    let handle = town.start(&mut runtime, "r1", "kill -USR1 $$");
-    let ending = town.ending(&mut runtime, &known("r1", Some(&handle)));
+    let handle = town.start(&mut *runtime, "r1", "kill -USR1 $$");
+    let ending = town.ending(&mut *runtime, &known("r1", Some(&handle)));
     assert_eq!((ending.code, ending.signal), (None, Some(10)));
     drop(runtime);
     town.kill_keeper();
@@ -100,46 +106,39 @@ fn an_ending_outlives_clients_and_keepers_until_it_is_acknowledged() {
     assert!(town.runtime().survey(&[]).unwrap().is_empty());
 }
 
-#[test]
-fn a_run_of_the_same_name_in_another_town_is_left_alone() {
-    let (town, other) = (Town::new(), Town::new());
+fn a_run_of_the_same_name_in_another_town_is_left_alone(town: &Town) {
+    let other = town.other();
     let (mut runtime, mut others) = (town.watched_runtime(), other.watched_runtime());
-    let handle = town.start(&mut runtime, "r1", "exec sleep 1000");
-    let theirs = other.start(&mut others, "r1", "exec sleep 1000");
+    let handle = town.start(&mut *runtime, "r1", "exec sleep 1000");
+    let theirs = other.start(&mut *others, "r1", "exec sleep 1000");
     town.kill_keeper();
     runtime.stop(&known("r1", None), Stop::Now).unwrap();
-    town.ending(&mut runtime, &known("r1", Some(&handle)));
+    town.ending(&mut *runtime, &known("r1", Some(&handle)));
     assert!(is_alive(theirs.pid));
 }
 
-#[test]
-fn an_ending_in_a_town_that_was_deleted_is_told_all_the_same() {
-    let town = Town::new();
+fn an_ending_in_a_town_that_was_deleted_is_told_all_the_same(town: &Town) {
     let mut runtime = town.watched_runtime();
     town.fifo("go");
-    let handle = town.start(&mut runtime, "r1", "read word < go; exit 5");
+    let handle = town.start(&mut *runtime, "r1", "read word < go; exit 5");
     std::fs::remove_dir_all(town.keeper_dir()).unwrap();
     std::fs::write(town.path("go"), "go\n").unwrap();
-    assert_eq!(town.ending(&mut runtime, &known("r1", Some(&handle))).code, Some(5));
+    assert_eq!(town.ending(&mut *runtime, &known("r1", Some(&handle))).code, Some(5));
 }
 
-#[test]
-fn an_agent_goes_on_when_its_client_goes_away() {
-    let town = Town::new();
-    let handle = town.start(&mut town.runtime(), "r1", "exec sleep 1000");
+fn an_agent_goes_on_when_its_client_goes_away(town: &Town) {
+    let handle = town.start(&mut *town.runtime(), "r1", "exec sleep 1000");
     let seen = town.runtime().survey(&[known("r1", None)]).unwrap();
     assert_eq!(seen["r1"], Sighting::Running(handle));
 }
 
-#[test]
-fn a_watcher_tells_when_the_keeper_is_lost_and_when_there_is_another() {
-    let town = Town::new();
+fn a_watcher_tells_when_the_keeper_is_lost_and_when_there_is_another(town: &Town) {
     let mut runtime = town.watched_runtime();
     town.kill_keeper();
     town.wait_for_news();
     town.wait_for_news();
-    town.start(&mut runtime, "r1", "exit 6");
-    assert_eq!(town.ending(&mut runtime, &known("r1", None)).code, Some(6));
+    town.start(&mut *runtime, "r1", "exit 6");
+    assert_eq!(town.ending(&mut *runtime, &known("r1", None)).code, Some(6));
 }
 
 #[test]
@@ -165,8 +164,8 @@ fn bad_callers_are_cut_off_and_nobody_else_notices() {
     drop(vanishing);
     waiting.write_all(b"{\"Sur").unwrap();
 
-    town.start(&mut runtime, "r1", "exit 9");
-    assert_eq!(town.ending(&mut runtime, &known("r1", None)).code, Some(9));
+    town.start(&mut *runtime, "r1", "exit 9");
+    assert_eq!(town.ending(&mut *runtime, &known("r1", None)).code, Some(9));
     assert_eq!(town.keeper_pids(), [keeper]);
 }
 
@@ -176,8 +175,8 @@ fn a_caller_that_asks_and_never_reads_is_cut_off() {
     let mut runtime = town.watched_runtime();
     let mut deaf = UnixStream::connect(town.keeper_dir().join("sock")).unwrap();
     for n in 0..50 {
-        town.start(&mut runtime, &format!("r{n}"), "true");
-        town.ending(&mut runtime, &known(&format!("r{n}"), None));
+        town.start(&mut *runtime, &format!("r{n}"), "true");
+        town.ending(&mut *runtime, &known(&format!("r{n}"), None));
     }
     deaf.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
     let questions = b"{\"Survey\":[]}\n".repeat(1000);

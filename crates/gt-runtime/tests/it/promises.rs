@@ -1,4 +1,4 @@
-//! What every runtime promises: the same exercises for the simulated and the real one.
+//! What every runtime promises: the same exercises in every place, and in the simulated one.
 
 use std::fs;
 use std::sync::mpsc::{Receiver, channel};
@@ -7,6 +7,7 @@ use std::time::Duration;
 use gt_runtime::simulated::SimulatedRuntime;
 use gt_runtime::{Launch, Runtime, Sighting, Stop};
 
+use super::place::in_every_place;
 use super::town::{Town, known};
 
 /// A runtime together with the power to make a run exit.
@@ -23,9 +24,9 @@ struct Simulated {
     news: Receiver<()>,
 }
 
-struct Real {
-    runtime: gt_runtime::process::ProcessRuntime,
-    town: Town,
+struct Real<'a> {
+    runtime: Box<dyn Runtime>,
+    town: &'a Town,
 }
 
 impl Stage for Simulated {
@@ -43,9 +44,9 @@ impl Stage for Simulated {
     }
 }
 
-impl Stage for Real {
+impl Stage for Real<'_> {
     fn runtime(&mut self) -> &mut dyn Runtime {
-        &mut self.runtime
+        &mut *self.runtime
     }
     fn launch(&self, run: &str) -> Launch {
         let fifo = self.town.path(&format!("{run}.exit"));
@@ -62,99 +63,102 @@ impl Stage for Real {
     }
 }
 
-fn on_every_stage(exercise: impl Fn(&mut dyn Stage)) {
-    let (sender, news) = channel();
-    let mut simulated = Simulated { town: Town::new(), runtime: SimulatedRuntime::default(), news };
-    simulated.runtime.watch(Box::new(move |_| _ = sender.send(()).ok())).unwrap();
-    exercise(&mut simulated);
-
-    let town = Town::new();
-    let runtime = town.watched_runtime();
-    exercise(&mut Real { runtime, town });
+/// Makes a test of every promise in every place, and in the simulated one.
+macro_rules! promises {
+    ($($promise:ident),+ $(,)?) => {
+        $(mod $promise {
+            super::in_every_place!(kept);
+            fn kept(town: &super::Town) {
+                super::$promise(&mut super::Real { runtime: town.watched_runtime(), town });
+            }
+            #[test]
+            fn simulated() {
+                super::$promise(&mut super::Simulated::new());
+            }
+        })+
+    };
 }
 
-#[test]
-fn a_run_that_nobody_asks_about_is_seen_too() {
-    on_every_stage(|stage| {
-        let launch = stage.launch("r1");
+promises!(
+    a_run_that_nobody_asks_about_is_seen_too,
+    a_run_is_seen_running_then_ended_with_its_code_until_that_is_acknowledged,
+    a_run_that_was_never_started_is_not_seen,
+    a_run_that_was_started_once_and_is_gone_has_ended_somehow,
+    a_start_repeated_while_it_runs_or_before_its_end_is_acknowledged_starts_once,
+    a_stopped_run_ends_by_a_signal,
+    stopping_or_acknowledging_what_is_not_there_is_fine,
+);
+
+impl Simulated {
+    fn new() -> Self {
+        let (sender, news) = channel();
+        let mut runtime = SimulatedRuntime::default();
+        runtime.watch(Box::new(move |_| _ = sender.send(()).ok())).unwrap();
+        Self { town: Town::new(), runtime, news }
+    }
+}
+
+fn a_run_that_nobody_asks_about_is_seen_too(stage: &mut dyn Stage) {
+    let launch = stage.launch("r1");
+    let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
+    let seen = stage.runtime().survey(&[]).unwrap();
+    assert_eq!(seen.get("r1"), Some(&Sighting::Running(handle)));
+    stage.exit("r1", 0);
+    stage.wait_for_news();
+}
+
+fn a_run_is_seen_running_then_ended_with_its_code_until_that_is_acknowledged(stage: &mut dyn Stage) {
+    let launch = stage.launch("r1");
+    let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
+    let known = known("r1", Some(&handle));
+    let running = stage.runtime().survey(std::slice::from_ref(&known)).unwrap();
+    assert_eq!(running["r1"], Sighting::Running(handle));
+
+    stage.exit("r1", 7);
+    stage.wait_for_news();
+    let ended = stage.runtime().survey(&[]).unwrap();
+    let Sighting::Ended(ending) = &ended["r1"] else { panic!("{ended:?}") };
+    assert_eq!((ending.code, ending.signal, ending.leftover), (Some(7), None, 0));
+
+    stage.runtime().acknowledge(&["r1".to_owned()]).unwrap();
+    assert!(stage.runtime().survey(&[]).unwrap().is_empty());
+}
+
+fn a_run_that_was_never_started_is_not_seen(stage: &mut dyn Stage) {
+    assert!(stage.runtime().survey(&[known("never", None)]).unwrap().is_empty());
+}
+
+fn a_run_that_was_started_once_and_is_gone_has_ended_somehow(stage: &mut dyn Stage) {
+    let gone = gt_runtime::Handle { pid: 4_000_000, birth: 1 };
+    let seen = stage.runtime().survey(&[known("gone", Some(&gone))]).unwrap();
+    let Sighting::Ended(ending) = &seen["gone"] else { panic!("{seen:?}") };
+    assert_eq!((ending.code, ending.signal), (None, None));
+}
+
+fn a_start_repeated_while_it_runs_or_before_its_end_is_acknowledged_starts_once(stage: &mut dyn Stage) {
+    let launch = stage.launch("r1");
+    let first = stage.runtime().start(&[launch.clone(), launch.clone()]);
+    assert_eq!(first[0], first[1]);
+    stage.exit("r1", 0);
+    stage.wait_for_news();
+    assert_eq!(stage.runtime().start(&[launch]), first[..1]);
+    let sightings = stage.runtime().survey(&[known("r1", None)]).unwrap();
+    assert!(matches!(sightings["r1"], Sighting::Ended(_)));
+}
+
+fn a_stopped_run_ends_by_a_signal(stage: &mut dyn Stage) {
+    for (run, how, signal) in [("soft", Stop::Gently, 15), ("hard", Stop::Now, 9)] {
+        let launch = stage.launch(run);
         let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
+        stage.runtime().stop(&known(run, Some(&handle)), how).unwrap();
+        stage.wait_for_news();
         let seen = stage.runtime().survey(&[]).unwrap();
-        assert_eq!(seen.get("r1"), Some(&Sighting::Running(handle)));
-        stage.exit("r1", 0);
-        stage.wait_for_news();
-    });
+        let Sighting::Ended(ending) = &seen[run] else { panic!("{seen:?}") };
+        assert_eq!((ending.code, ending.signal), (None, Some(signal)));
+    }
 }
 
-#[test]
-fn a_run_is_seen_running_then_ended_with_its_code_until_that_is_acknowledged() {
-    on_every_stage(|stage| {
-        let launch = stage.launch("r1");
-        let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
-        let known = known("r1", Some(&handle));
-        let running = stage.runtime().survey(std::slice::from_ref(&known)).unwrap();
-        assert_eq!(running["r1"], Sighting::Running(handle));
-
-        stage.exit("r1", 7);
-        stage.wait_for_news();
-        let ended = stage.runtime().survey(&[]).unwrap();
-        let Sighting::Ended(ending) = &ended["r1"] else { panic!("{ended:?}") };
-        assert_eq!((ending.code, ending.signal, ending.leftover), (Some(7), None, 0));
-
-        stage.runtime().acknowledge(&["r1".to_owned()]).unwrap();
-        assert!(stage.runtime().survey(&[]).unwrap().is_empty());
-    });
-}
-
-#[test]
-fn a_run_that_was_never_started_is_not_seen() {
-    on_every_stage(|stage| {
-        assert!(stage.runtime().survey(&[known("never", None)]).unwrap().is_empty());
-    });
-}
-
-#[test]
-fn a_run_that_was_started_once_and_is_gone_has_ended_somehow() {
-    on_every_stage(|stage| {
-        let gone = gt_runtime::Handle { pid: 4_000_000, birth: 1 };
-        let seen = stage.runtime().survey(&[known("gone", Some(&gone))]).unwrap();
-        let Sighting::Ended(ending) = &seen["gone"] else { panic!("{seen:?}") };
-        assert_eq!((ending.code, ending.signal), (None, None));
-    });
-}
-
-#[test]
-fn a_start_repeated_while_it_runs_or_before_its_end_is_acknowledged_starts_once() {
-    on_every_stage(|stage| {
-        let launch = stage.launch("r1");
-        let first = stage.runtime().start(&[launch.clone(), launch.clone()]);
-        assert_eq!(first[0], first[1]);
-        stage.exit("r1", 0);
-        stage.wait_for_news();
-        assert_eq!(stage.runtime().start(&[launch]), first[..1]);
-        let sightings = stage.runtime().survey(&[known("r1", None)]).unwrap();
-        assert!(matches!(sightings["r1"], Sighting::Ended(_)));
-    });
-}
-
-#[test]
-fn a_stopped_run_ends_by_a_signal() {
-    on_every_stage(|stage| {
-        for (run, how, signal) in [("soft", Stop::Gently, 15), ("hard", Stop::Now, 9)] {
-            let launch = stage.launch(run);
-            let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
-            stage.runtime().stop(&known(run, Some(&handle)), how).unwrap();
-            stage.wait_for_news();
-            let seen = stage.runtime().survey(&[]).unwrap();
-            let Sighting::Ended(ending) = &seen[run] else { panic!("{seen:?}") };
-            assert_eq!((ending.code, ending.signal), (None, Some(signal)));
-        }
-    });
-}
-
-#[test]
-fn stopping_or_acknowledging_what_is_not_there_is_fine() {
-    on_every_stage(|stage| {
-        stage.runtime().stop(&known("never", None), Stop::Gently).unwrap();
-        stage.runtime().acknowledge(&["never".to_owned()]).unwrap();
-    });
+fn stopping_or_acknowledging_what_is_not_there_is_fine(stage: &mut dyn Stage) {
+    stage.runtime().stop(&known("never", None), Stop::Gently).unwrap();
+    stage.runtime().acknowledge(&["never".to_owned()]).unwrap();
 }

@@ -8,9 +8,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use gt_runtime::process::ProcessRuntime;
+use gt_runtime::terminal::Server;
 use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+use super::place::{PROCESS, Place};
 
 /// Longer than anything takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -18,18 +21,34 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Town {
     root: TempDir,
     keeper_dir: PathBuf,
+    place: &'static Place,
     news: RefCell<Option<Receiver<()>>>,
 }
 
 impl Town {
     pub(crate) fn new() -> Self {
-        Self::with_keeper_in(Path::new("keeper"))
+        Self::new_in(&PROCESS)
     }
 
-    pub(crate) fn with_keeper_in(below: &Path) -> Self {
+    pub(crate) fn new_in(place: &'static Place) -> Self {
+        let root = TempDir::new().unwrap();
+        let keeper_dir = root.path().join("keeper");
+        Self { root, keeper_dir, place, news: RefCell::new(None) }
+    }
+
+    /// Another town in the same place.
+    pub(crate) fn other(&self) -> Self {
+        Self::new_in(self.place)
+    }
+
+    pub(crate) fn with_keeper_in(&self, below: &Path) -> Self {
         let root = TempDir::new().unwrap();
         let keeper_dir = root.path().join(below);
-        Self { root, keeper_dir, news: RefCell::new(None) }
+        Self { root, keeper_dir, place: self.place, news: RefCell::new(None) }
+    }
+
+    pub(crate) fn place(&self) -> &'static Place {
+        self.place
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -40,13 +59,17 @@ impl Town {
         &self.keeper_dir
     }
 
-    pub(crate) fn runtime(&self) -> ProcessRuntime {
+    pub(crate) fn runtime(&self) -> Box<dyn Runtime> {
+        (self.place.runtime)(self)
+    }
+
+    pub(crate) fn process_runtime(&self) -> ProcessRuntime {
         let argv = vec![OsString::from(env!("CARGO_BIN_EXE_gt-keeper")), self.keeper_dir.clone().into_os_string()];
         ProcessRuntime::new(self.keeper_dir.clone(), argv)
     }
 
     /// A runtime whose news `until` waits for.
-    pub(crate) fn watched_runtime(&self) -> ProcessRuntime {
+    pub(crate) fn watched_runtime(&self) -> Box<dyn Runtime> {
         let mut runtime = self.runtime();
         let (sender, receiver) = channel();
         runtime.watch(Box::new(move |_| _ = sender.send(()).ok())).unwrap();
@@ -64,6 +87,7 @@ impl Town {
             env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             stdin: None,
             log: self.path(&format!("{run}.log")),
+            place: self.place.launch,
         }
     }
 
@@ -122,7 +146,12 @@ impl Drop for Town {
             let mark = format!("TOWN={}", self.root.path().display());
             environ.split(|byte| *byte == 0).any(|pair| pair == mark.as_bytes())
         };
+        let server = Server::of(&self.keeper_dir);
         keepers_of(&self.keeper_dir).into_iter().for_each(kill);
+        if server.socket().exists() {
+            server.command().arg("kill-server").stderr(std::process::Stdio::null()).status().ok();
+            fs::remove_file(server.socket()).ok();
+        }
         // More than once, for one that is just executing its program shows no environment.
         let (_never, pause) = channel::<()>();
         for _ in 0..3 {

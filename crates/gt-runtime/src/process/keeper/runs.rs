@@ -273,8 +273,8 @@ impl Runs {
             // With no other run about, an orphan that hides whose it is (a cleared environment, a session of its own) can
             // only be this one's.
             let is_listed = |pid: &u32| left.iter().any(|entry| entry.pid == *pid);
-            let hidden: Vec<Entry> =
-                self.orphans().into_iter().filter(|pid| !is_listed(pid)).filter_map(table::entry).collect();
+            let orphans = self.orphans().into_iter().filter(|pid| !is_listed(pid)).filter_map(table::entry);
+            let hidden: Vec<Entry> = orphans.filter(|entry| !entry.is_dead).collect();
             left.extend(hidden);
         }
         left

@@ -59,8 +59,7 @@ pub(super) struct Terminals {
 struct ServerProcess {
     handle: Handle,
     token: Token,
-    /// Held, because it is waited for.
-    _pidfd: OwnedFd,
+    pidfd: OwnedFd,
 }
 
 #[derive(Debug)]
@@ -291,7 +290,7 @@ impl Terminals {
         if let Some(pidfd) = table::open(&handle)
             && events.add(&pidfd, token).is_ok()
         {
-            self.process = Some(ServerProcess { handle, token, _pidfd: pidfd });
+            self.process = Some(ServerProcess { handle, token, pidfd });
         }
     }
 

@@ -6,6 +6,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, pidfd_send_signal};
+
 use super::{Question, Terminals, note};
 use crate::Handle;
 use crate::process::keeper::endings::Ended;
@@ -100,6 +102,10 @@ impl Terminals {
         }
         closing.ask_again(Instant::now() + closing.delay);
         closing.delay = (closing.delay * 2).min(DELAY_MAX);
+        if state.is_dead && let Some(server) = &self.process {
+            // tmux can miss that a child has ended, and then looks only when the next one does.
+            pidfd_send_signal(&server.pidfd, Signal::CHILD).ok();
+        }
     }
 
     fn ask_screen(&mut self, run: &str) {

@@ -1,0 +1,75 @@
+//! The places in which runs are started, and the one list of them: every exercise becomes a test of its own in each.
+//!
+//! A new place describes itself as a [`Place`] and gets a line in [`in_every_place`]; what it cannot do it says there.
+
+use gt_runtime::{Runtime, terminal};
+
+use super::town::Town;
+
+/// A place, as the exercises need to know it.
+pub(crate) struct Place {
+    /// What stands in a launch.
+    pub launch: gt_runtime::Place,
+    pub runtime: fn(&Town) -> Box<dyn Runtime>,
+    /// Why it cannot be tried on this machine.
+    pub missing: fn() -> Option<&'static str>,
+    /// What it adds to the environment of a run.
+    pub own_variables: &'static [&'static str],
+    /// A log has everything that a run printed, and not only the end of it.
+    pub keeps_all_output: bool,
+    /// What is left of a run in the foreground is ended by the place itself, when its first process ends.
+    pub hangs_up: bool,
+    /// How a run ended is known even when its keeper was killed before.
+    pub sees_ends_without_keeper: bool,
+}
+
+pub(crate) const PROCESS: Place = Place {
+    launch: gt_runtime::Place::Process,
+    runtime: |town| Box::new(town.process_runtime()),
+    missing: || None,
+    own_variables: &[],
+    keeps_all_output: true,
+    hangs_up: false,
+    sees_ends_without_keeper: false,
+};
+
+pub(crate) const TERMINAL: Place = Place {
+    launch: gt_runtime::Place::Terminal,
+    runtime: |town| Box::new(town.process_runtime()),
+    missing: || (!terminal::is_installed()).then_some("tmux is not installed"),
+    own_variables: &["SHELL", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE"],
+    keeps_all_output: false,
+    hangs_up: true,
+    sees_ends_without_keeper: true,
+};
+
+/// Makes a test of every exercise in every place.
+macro_rules! in_every_place {
+    ($($exercise:ident),+ $(,)?) => {
+        $crate::it::place::tests_in!(process, PROCESS, $($exercise),+);
+        $crate::it::place::tests_in!(terminal, TERMINAL, $($exercise),+);
+    };
+}
+
+macro_rules! tests_in {
+    ($name:ident, $place:ident, $($exercise:ident),+) => {
+        mod $name {
+            $(#[test]
+            fn $exercise() {
+                $crate::it::place::exercise(&$crate::it::place::$place, super::$exercise);
+            })+
+        }
+    };
+}
+
+pub(crate) use {in_every_place, tests_in};
+
+/// Tries it in a town of its own. Where that cannot be, it says so, and fails if `GT_TEST_SKIP_NOTHING` is set.
+pub(crate) fn exercise(place: &'static Place, exercise: fn(&Town)) {
+    if let Some(why) = (place.missing)() {
+        assert!(std::env::var_os("GT_TEST_SKIP_NOTHING").is_none(), "cannot be skipped: {why}");
+        eprintln!("SKIPPED: {why}");
+        return;
+    }
+    exercise(&Town::new_in(place));
+}
