@@ -4,6 +4,7 @@
 //! decided elsewhere; what is remembered of it is the store's. Nothing here reads the town's store or config.
 
 pub mod exec;
+mod memory;
 pub mod process;
 pub mod simulated;
 pub mod terminal;

@@ -10,8 +10,8 @@ mod quote;
 mod server;
 
 pub use ask::{Sent, TerminalError, attach_command, capture, is_installed, send, version};
-pub use listing::{Pane, PaneState};
 pub(crate) use listing::{LIST_FORMAT, START_FORMAT};
+pub use listing::{Pane, PaneState};
 pub use quote::quoted;
-pub use server::Server;
 pub(crate) use server::KEEPER_SESSION;
+pub use server::Server;

@@ -8,6 +8,7 @@ mod it {
     mod place;
     mod promises;
     mod starting;
+    mod terminals;
     mod town;
     mod worktrees;
 }

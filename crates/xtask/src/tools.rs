@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 const TOOLS: &[Tool] = &[
     Tool { program: "git", need: Need::Required, packages: Packages::everywhere("git") },
     Tool { program: "bash", need: Need::Required, packages: Packages::everywhere("bash") },
+    Tool { program: "tmux", need: Need::Required, packages: Packages::everywhere("tmux") },
     Tool { program: "unshare", need: OWN_FILE_SYSTEM, packages: Packages::everywhere(UTIL_LINUX) },
     Tool { program: "mount", need: OWN_FILE_SYSTEM, packages: Packages::everywhere(UTIL_LINUX) },
 ];

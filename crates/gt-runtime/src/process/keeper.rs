@@ -355,10 +355,8 @@ impl Keeper {
     }
 
     fn is_time_to_leave(&mut self, now: Instant) -> bool {
-        let is_idle = self.runs.is_empty()
-            && self.terminals.is_idle()
-            && self.callers.is_empty()
-            && self.endings.are_written();
+        let is_idle =
+            self.runs.is_empty() && self.terminals.is_idle() && self.callers.is_empty() && self.endings.are_written();
         self.idle_since = if is_idle { self.idle_since.or(Some(now)) } else { None };
         self.idle_since.is_some_and(|since| now.duration_since(since) >= IDLE_MAX)
     }
@@ -378,7 +376,10 @@ impl Keeper {
 
     fn timeout(&self, now: Instant) -> Option<Duration> {
         let leave_at = self.idle_since.map(|since| since + IDLE_MAX);
-        let next = [self.runs.next_deadline(), self.terminals.next_deadline(), self.retry_at, leave_at].into_iter().flatten().min();
+        let next = [self.runs.next_deadline(), self.terminals.next_deadline(), self.retry_at, leave_at]
+            .into_iter()
+            .flatten()
+            .min();
         next.map(|at| at.saturating_duration_since(now))
     }
 }

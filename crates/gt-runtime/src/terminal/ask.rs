@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::listing::{LIST_FORMAT, Pane};
 use super::server::{Server, tmux_program};
+use crate::memory;
 
 /// tmux answers in milliseconds; one that is stopped must not hold up a command.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
@@ -17,6 +18,9 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// How long typed text may take to show before it is submitted all the same.
 const ECHO_MAX: Duration = Duration::from_secs(2);
 const ECHO_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// tmux passes a command on in one message of 16 kB.
+const ARGUMENT_BYTES_MAX: usize = 4 << 10;
 
 /// The oldest tmux that can do what we ask of it.
 const VERSION_MIN: (u32, u32) = (3, 2);
@@ -96,14 +100,19 @@ pub fn send(keeper_dir: &Path, run: &str, text: &str) -> Result<Sent, TerminalEr
 /// Several lines are pasted, so that a program that can tell does not take each of them for a submitted one.
 fn type_in(server: &Server, pane: &Pane, run: &str, text: &str) -> Result<(), TerminalError> {
     let text = text.trim_end_matches(['\r', '\n']);
-    if text.contains(['\r', '\n']) {
+    if text.contains(['\r', '\n']) || text.len() > ARGUMENT_BYTES_MAX {
         let buffer = format!("gt-{run}");
-        stdout_of(server.command().args(["set-buffer", "-b", &buffer, "--", text]))?;
+        answer_to(server.command().args(["load-buffer", "-b", &buffer, "-"]), text)?;
         stdout_of(server.command().args(["paste-buffer", "-d", "-p", "-b", &buffer, "-t", &pane.pane]))?;
     } else if !text.is_empty() {
-        stdout_of(server.command().args(["send-keys", "-t", &pane.pane, "-l", "--", text]))?;
+        stdout_of(server.command().args(["send-keys", "-t", &pane.pane, "-l", "--", &argument(text)]))?;
     }
     Ok(())
+}
+
+/// tmux takes a semicolon at the end of an argument for the end of a command.
+fn argument(text: &str) -> String {
+    text.strip_suffix(';').map_or_else(|| text.to_owned(), |rest| format!("{rest}\\;"))
 }
 
 /// Waits until the text shows once more than before.
@@ -140,10 +149,14 @@ fn screen(server: &Server, pane: &Pane, from: &str) -> Result<String, TerminalEr
 
 /// The pane of a run, by the run's id.
 fn find(server: &Server, run: &str) -> Result<Pane, TerminalError> {
+    let not_there = || TerminalError::NoTerminal { run: run.to_owned() };
     if tmux_program().is_none() {
         return Err(TerminalError::NotInstalled);
     }
-    let not_there = || TerminalError::NoTerminal { run: run.to_owned() };
+    if run.is_empty() {
+        // It would be the sessions that are no run's.
+        return Err(not_there());
+    }
     let listed = match stdout_of(server.command().args(["list-panes", "-a", "-F", LIST_FORMAT])) {
         // No server: then no run has a terminal.
         Err(TerminalError::Refused { .. }) => return Err(not_there()),
@@ -165,8 +178,13 @@ fn is_new_enough(version: &str) -> bool {
 }
 
 fn stdout_of(command: &mut Command) -> Result<String, TerminalError> {
+    answer_to(command, "")
+}
+
+fn answer_to(command: &mut Command, input: &str) -> Result<String, TerminalError> {
     let no_answer = |error: io::Error| TerminalError::NoAnswer { cause: error.to_string() };
-    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let input = memory::file_of(input).map_err(no_answer)?;
+    let spawned = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let output = spawned.and_then(output_in_time).map_err(no_answer)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

@@ -81,7 +81,18 @@ impl Server {
             command.args([";", "set-option"]).args(*setting);
         }
         // Two words, so that tmux needs no shell. It ends at once, and its pane stays.
-        command.args([";", "new-session", "-A", "-s", KEEPER_SESSION, "-f", "no-output,ignore-size", "--", "true", "-"]);
+        command.args([
+            ";",
+            "new-session",
+            "-A",
+            "-s",
+            KEEPER_SESSION,
+            "-f",
+            "no-output,ignore-size",
+            "--",
+            "true",
+            "-",
+        ]);
         command
     }
 

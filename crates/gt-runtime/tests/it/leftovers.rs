@@ -30,7 +30,7 @@ fn a_daemon_that_left_group_and_session_is_ended_with_the_run(town: &Town) {
     town.start(&mut *runtime, "r1", daemon);
     let ending = town.ending(&mut *runtime, &known("r1", None));
     assert_eq!((ending.code, ending.leftover), (Some(0), 1));
-    assert!(!pids().any(|pid| is_marked(pid, "r1", &town)));
+    assert!(!pids().any(|pid| is_marked(pid, "r1", town)));
 }
 
 fn a_daemon_that_also_hides_whose_it_is_is_ended_when_no_other_run_is_about(town: &Town) {

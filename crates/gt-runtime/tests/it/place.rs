@@ -52,7 +52,7 @@ macro_rules! in_every_place {
 }
 
 macro_rules! tests_in {
-    ($name:ident, $place:ident, $($exercise:ident),+) => {
+    ($name:ident, $place:ident, $($exercise:ident),+ $(,)?) => {
         mod $name {
             $(#[test]
             fn $exercise() {

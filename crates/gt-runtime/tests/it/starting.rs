@@ -25,7 +25,8 @@ in_every_place!(
 
 fn a_process_gets_its_directory_environment_input_and_log(town: &Town) {
     let mut runtime = town.watched_runtime();
-    let script = "pwd; cat > input; echo $GT_RUN $FLAVOUR; env | cut -d= -f1 | sort | tr '\\n' ' '; echo; echo >&2 complaint";
+    let script =
+        "pwd; cat > input; echo $GT_RUN $FLAVOUR; env | cut -d= -f1 | sort | tr '\\n' ' '; echo; echo >&2 complaint";
     let mut launch = town.launch("r1", script);
     launch.stdin = Some("text\n".repeat(100_000));
     launch.env.push(("FLAVOUR".to_owned(), "sour".to_owned()));

@@ -36,7 +36,7 @@ fn check_file(program: &Path) -> io::Result<()> {
 
 fn check_interpreter(line: &[u8], dir: &Path) -> io::Result<()> {
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
-    let name = line.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    let name = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
     if name.is_empty() {
         return Err(Errno::NOEXEC.into());
     }

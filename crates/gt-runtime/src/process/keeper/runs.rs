@@ -74,7 +74,15 @@ pub(super) enum Found {
 impl Runs {
     pub(super) fn new(keeper: String) -> Self {
         let (by_name, by_child, by_pidfd) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { keeper, by_name, by_child, by_pidfd, leaders: BTreeMap::new(), ended: Vec::new(), spared: BTreeSet::new() }
+        Self {
+            keeper,
+            by_name,
+            by_child,
+            by_pidfd,
+            leaders: BTreeMap::new(),
+            ended: Vec::new(),
+            spared: BTreeSet::new(),
+        }
     }
 
     pub(super) fn keeper(&self) -> &str {

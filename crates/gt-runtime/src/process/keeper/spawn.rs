@@ -5,17 +5,18 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek as _, Write as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::fs::{Access, MemfdFlags, access, memfd_create};
+use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
 use super::endings::is_file_name;
 use super::program;
+use crate::memory;
 use crate::process::table;
 use crate::{Handle, Launch, StartError};
 
@@ -106,17 +107,10 @@ pub(super) fn open_log(path: &Path) -> Result<File, StartError> {
     log.map_err(|error| log_error(path, &error))
 }
 
-/// The text lies in memory, so that nobody ever waits for it to be read.
 fn stdin_of(launch: &Launch) -> Result<Stdio, StartError> {
     let Some(text) = &launch.stdin else { return Ok(Stdio::null()) };
-    let written = memfd_create("stdin", MemfdFlags::CLOEXEC).map_err(io::Error::from).and_then(|memory| {
-        let mut file = File::from(memory);
-        file.write_all(text.as_bytes())?;
-        file.rewind()?;
-        Ok(file)
-    });
-    let file = written.map_err(|error| classify(&error, format!("cannot keep its standard input: {error}")))?;
-    Ok(Stdio::from(file))
+    let file = memory::file_of(text);
+    file.map(Stdio::from).map_err(|error| classify(&error, format!("cannot keep its standard input: {error}")))
 }
 
 fn log_error(path: &Path, error: &io::Error) -> StartError {

@@ -102,7 +102,9 @@ impl Terminals {
         }
         closing.ask_again(Instant::now() + closing.delay);
         closing.delay = (closing.delay * 2).min(DELAY_MAX);
-        if state.is_dead && let Some(server) = &self.process {
+        if state.is_dead
+            && let Some(server) = &self.process
+        {
             // tmux can miss that a child has ended, and then looks only when the next one does.
             pidfd_send_signal(&server.pidfd, Signal::CHILD).ok();
         }

@@ -32,7 +32,12 @@ pub(super) fn session_name(launch: &Launch, is_taken: bool) -> String {
 }
 
 /// The whole line. `input` is a file that the program reads instead of the terminal.
-pub(super) fn line(name: &str, launch: &Launch, prepared: &Prepared<'_>, input: Option<&Path>) -> Result<String, StartError> {
+pub(super) fn line(
+    name: &str,
+    launch: &Launch,
+    prepared: &Prepared<'_>,
+    input: Option<&Path>,
+) -> Result<String, StartError> {
     let words = words(launch, prepared, input)?;
     check(&words, prepared)?;
     let dir = if has_format(&launch.dir) { "/".to_owned() } else { launch.dir.display().to_string() };

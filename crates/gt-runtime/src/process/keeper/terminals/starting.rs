@@ -44,7 +44,13 @@ impl Terminals {
     }
 
     /// Lays out the files of a run and asks for its session.
-    fn order(&mut self, slot: usize, launch: &Launch, prepared: &Prepared<'_>, is_second_try: bool) -> Result<(), StartError> {
+    fn order(
+        &mut self,
+        slot: usize,
+        launch: &Launch,
+        prepared: &Prepared<'_>,
+        is_second_try: bool,
+    ) -> Result<(), StartError> {
         program::check(&prepared.program, &launch.dir).map_err(|error| spawn_error(&error, launch))?;
         check_dir(launch)?;
         let name = order::session_name(launch, is_second_try);
