@@ -10,6 +10,9 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use crate::{agents, help, refuse, tools};
 
+/// Tests that would skip for want of a required program fail instead: it was provided before.
+const NOTHING_SKIPPED: &str = "GT_TEST_SKIP_NOTHING";
+
 /// Provides the tools the tests need, then runs all tests; the status is the runner's.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let (wants_agents, args) = match args {
@@ -43,8 +46,9 @@ fn provide(wants_agents: bool) -> Result<Option<PathBuf>, String> {
 fn run_tests(runner_args: &[OsString], agents: Option<PathBuf>) -> ExitCode {
     let subcommand: &[&str] = if has_nextest() { &["nextest", "run"] } else { &["test"] };
     eprintln!("xtask: cargo {} --workspace", subcommand.join(" "));
-    let variable = agents.map(|dir| (agents::VARIABLE, dir));
-    match cargo().args(subcommand).arg("--workspace").args(runner_args).envs(variable).status() {
+    let agents = agents.map(|dir| (agents::VARIABLE, dir));
+    let tests = cargo().args(subcommand).arg("--workspace").args(runner_args).env(NOTHING_SKIPPED, "1").envs(agents).status();
+    match tests {
         Ok(status) => exit_code(status),
         Err(error) => {
             eprintln!("error: cannot start cargo: {error}");

@@ -72,7 +72,8 @@ fn an_agent_that_executes_one_program_after_the_other_is_found_at_any_moment(tow
     for _ in 0..50 {
         town.kill_keeper();
         let seen = runtime.survey(&[known("r1", None)]).unwrap();
-        assert_eq!(seen.get("r1"), Some(&Sighting::Running(handle.clone())));
+        let running = Some(Sighting::Running(handle.clone()));
+        assert_eq!(seen.get("r1"), running.as_ref(), "{}", town.keeper_log());
     }
 }
 

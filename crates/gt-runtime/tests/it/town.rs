@@ -123,6 +123,11 @@ impl Town {
         fs::read_to_string(self.path(&format!("{run}.log"))).unwrap_or_default()
     }
 
+    /// What the keepers had to say.
+    pub(crate) fn keeper_log(&self) -> String {
+        fs::read_to_string(self.keeper_dir.join("keeper.log")).unwrap_or_default()
+    }
+
     pub(crate) fn keeper_pid(&self) -> u32 {
         keepers_of(&self.keeper_dir).first().copied().expect("a keeper runs")
     }

@@ -18,6 +18,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
 use self::closing::Closing;
 use self::control::Control;
 use self::reader::Said;
@@ -204,9 +207,12 @@ impl Terminals {
         self.asked.front().is_some_and(|(_, since)| since.elapsed() >= ANSWER_MAX)
     }
 
-    /// Whether anybody listens, without starting anything.
+    /// Whether anybody listens, without starting anything or waiting for one that is stuck.
     fn is_server_there(&self) -> bool {
-        std::os::unix::net::UnixStream::connect(self.server.socket()).is_ok()
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let called = SocketAddrUnix::new(self.server.socket())
+            .and_then(|address| connect(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?, &address));
+        !matches!(called, Err(Errno::NOENT | Errno::CONNREFUSED | Errno::NOTDIR | Errno::ACCESS))
     }
 
     fn ask(&mut self, question: Question, line: &str) {

@@ -4,7 +4,7 @@
 //! failed. A run that was started is seen in every survey that is read. Nothing shown drives a terminal.
 
 use gt_runtime::exec::answers;
-use gt_runtime::{Handle, Known, Launch, StartError};
+use gt_runtime::{Handle, Known, Launch, Place, StartError};
 use jiff::Timestamp;
 
 use crate::fuzz::{Target, Verdict};
@@ -44,6 +44,7 @@ fn has_a_result_for_each(printed: &[u8]) -> bool {
         env: Vec::new(),
         stdin: None,
         log: "/log".into(),
+        place: Place::Process,
     });
     let results = answers::started(&launches, printed).inspect_err(|error| assert_can_be_shown(error));
     for result in results.iter().flatten() {

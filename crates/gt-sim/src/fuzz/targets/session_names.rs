@@ -1,10 +1,11 @@
 //! Names of sessions and holders, made of a prefix, a rig and a polecat: the three lines of an input.
 //!
 //! Made of what the town takes, a name is one plain word that fits where names go; made of anything, it can be shown.
-//! Reading a session's name back belongs here too, once something does it.
+//! Reading a session's name never fails but by saying so, and what we make is read back.
 
+use gt_core::names::{self, Role};
+use gt_core::rig;
 use gt_core::text::{check_word, one_line};
-use gt_core::{names, rig};
 
 use crate::fuzz::{Target, Verdict};
 
@@ -24,6 +25,7 @@ fn check(bytes: &[u8]) -> Verdict {
         assert!(!one_line(&any).contains(char::is_control), "it can be shown");
         assert!(any.len() <= prefix.len().max(rig_name.len()) + 3 * polecat.len() + 16);
     }
+    names::parse_session(polecat, &[(prefix, rig_name)]).map(drop).unwrap_or_default();
     let is_taken = rig::check_prefix(prefix, &[]).is_ok() && rig::check_name(rig_name).is_ok();
     if is_taken {
         of_ours(prefix, rig_name, bytes.len() % POLECATS_MAX);
@@ -36,6 +38,8 @@ fn of_ours(prefix: &str, rig_name: &str, number: usize) {
     let session = names::session(prefix, &polecat);
     assert!(rig::has_prefix(&session, prefix), "a session begins with its prefix");
     assert!(session.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "`{session}` is plain");
+    let whose = names::parse_session(&session, &[(prefix, rig_name)]);
+    assert_eq!(whose, Ok(Role::Polecat { rig: rig_name, name: &polecat.to_lowercase() }), "`{session}`");
     assert!(session.len() <= 64, "`{session}` fits into a list");
     let other = names::proposals().nth(number + 1).expect("names never run out");
     assert_ne!(session, names::session(prefix, &other), "each polecat has its own");
