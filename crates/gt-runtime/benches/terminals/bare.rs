@@ -53,8 +53,9 @@ impl Bare {
         }
         self.say(&lines, launches.len());
         let took = begun.elapsed();
-        let ends: String = launches.iter().map(|launch| format!("kill-session -t ={}\n", launch.session)).collect();
-        self.say(&ends, launches.len());
+        for launch in launches {
+            self.say(&format!("kill-session -t ={}\n", launch.session), 1);
+        }
         took
     }
 
