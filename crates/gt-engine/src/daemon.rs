@@ -29,7 +29,7 @@ use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
 use crate::wake::{Bell, FileWatch, WordWatch, Written};
-use crate::{once, patrol};
+use crate::{once, patrol, places};
 
 /// How soon after a write the store is looked at again, since a write is heard of before its commit can be seen.
 const LOOK_SOON: Duration = Duration::from_millis(2);
@@ -482,7 +482,7 @@ impl Daemon {
             Ok(config) if self.config_problem.is_none() && config == self.settings.config => false,
             Ok(config) => {
                 (self.config_problem, self.has_config) = (None, true);
-                if once::RUNTIME_KEYS.iter().any(|key| config.value(key) != self.settings.config.value(key)) {
+                if places::RUNTIME_KEYS.iter().any(|key| config.value(key) != self.settings.config.value(key)) {
                     self.change_runtime();
                 }
                 self.settings = Arc::new(Settings::new(config));
@@ -496,8 +496,9 @@ impl Daemon {
         }
     }
 
+    /// What was started elsewhere is looked for where it is.
     fn change_runtime(&mut self) {
-        self.dispatcher.set_runtime(once::runtime(&self.town));
+        self.dispatcher.set_runtime(places::runtime(&self.town));
         if let Err(error) = watch(&mut self.dispatcher, &self.sender) {
             (self.log)(&format!("nobody tells of endings: {}", chain(&error)));
         }

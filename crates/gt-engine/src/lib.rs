@@ -16,6 +16,7 @@ pub mod intake;
 pub mod lock;
 pub mod once;
 pub mod pace;
+pub mod places;
 pub mod patrol;
 pub mod process_id;
 pub mod prompt;

@@ -2,15 +2,10 @@
 //!
 //! The same passes as the daemon's, until nothing more may start. Waits only where a setting or a stop demands it.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use gt_core::plan::{PerSide, Policy, Side};
-use gt_runtime::Runtime;
-use gt_runtime::exec::ExecRuntime;
-use gt_runtime::process::ProcessRuntime;
 use gt_store::{Assignment, Sling, Slung, Stamp, Store};
 use jiff::SignedDuration;
 
@@ -20,6 +15,7 @@ use crate::error::TownError;
 use crate::formulas::Library;
 use crate::lock::Held;
 use crate::pace::{self, Pace};
+use crate::places;
 pub use crate::settings::Limits;
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Machine, Surroundings};
@@ -28,28 +24,9 @@ use crate::town::Town;
 /// How long a command waits for a run that it has told to stop.
 const STOP_WAIT: Duration = Duration::from_secs(15);
 
-/// The keys that decide which runtime a town has.
-pub(crate) const RUNTIME_KEYS: [&str; 3] = ["runtime", "exec.command", "exec.timeout"];
-
-/// The runtime of a town, as its config says now. Where that cannot be read, whoever starts something says so.
-pub fn runtime(town: &Town) -> Box<dyn Runtime + Send> {
-    let config = town.config_file().load().unwrap_or_default();
-    if config.text("runtime").as_deref() == Some("exec") {
-        let argv = config.texts("exec.command").into_iter().map(OsString::from).collect();
-        let timeout = config.duration("exec.timeout");
-        return Box::new(ExecRuntime::new(argv, town.root().to_owned()).with_timeout(timeout));
-    }
-    let keeper = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("gt"));
-    let keep = [keeper.clone().into(), "keeper".into(), town.keeper_dir().into(), "--".into()];
-    // Without a daemon this is who notices that a worker has ended.
-    let tell = [keeper.into(), "--town".into(), town.root().into()];
-    let look = ["scheduler", "run", "--after-exit"].map(OsString::from);
-    Box::new(ProcessRuntime::new(town.keeper_dir(), keep.into_iter().chain(tell).chain(look).collect()))
-}
-
 /// A dispatcher for one command.
 pub fn dispatcher(town: &Town, actor: &str) -> Dispatcher {
-    Dispatcher::new(town.clone(), runtime(town), actor, Machine::here())
+    Dispatcher::new(town.clone(), places::runtime(town), actor, Machine::here())
 }
 
 /// The right to pass, and the settings as they are now that it is ours: passes exclude each other, and what was read

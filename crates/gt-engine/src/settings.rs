@@ -4,14 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use gt_core::plan::{Caps, Guard, PerSide, Policy, QueueRules, Side};
 use jiff::SignedDuration;
 
 use crate::config::{Config, Value, join};
-use crate::error::TownError;
+use crate::error::{TownError, chain};
+use crate::places;
 use crate::town::Town;
 
 /// How long a look at the machine holds.
@@ -30,6 +31,8 @@ pub struct Settings {
     policy: Policy,
     /// What the machine said last, and when: it is not asked at every turn.
     measured: Mutex<Option<(Instant, Vec<Guard>)>>,
+    /// Whether runs get a terminal, or why they cannot: asked once.
+    terminal: OnceLock<Result<bool, String>>,
 }
 
 /// Other limits than the config's, for one command.
@@ -61,6 +64,7 @@ impl Settings {
             heartbeat: span("daemon.heartbeat"),
             policy: policy(&config),
             measured: Mutex::new(None),
+            terminal: OnceLock::new(),
             config,
         }
     }
@@ -105,6 +109,12 @@ impl Settings {
     /// Whether starts of a side keep a distance.
     pub fn is_spaced(&self, side: Side) -> bool {
         !self.spawn_delay.of(side).is_zero()
+    }
+
+    /// Whether runs get a terminal; the error says why they cannot.
+    pub fn in_terminal(&self) -> Result<bool, &str> {
+        let asked = self.terminal.get_or_init(|| places::wants_terminal(&self.config).map_err(|error| chain(&error)));
+        asked.as_ref().copied().map_err(String::as_str)
     }
 
     pub fn isolation(&self, rig: &str) -> Isolation {

@@ -1,5 +1,10 @@
 //! The binary as its users meet it: real processes, real git, real files. One test binary.
 
+/// Where the agents of these tests run.
+mod place {
+    pub(crate) const CONFIG: &str = "runtime = \"process\"\n";
+}
+
 #[path = "it/fleet.rs"]
 mod fleet;
 #[path = "it/town.rs"]

@@ -96,6 +96,10 @@ fn make_ready(
     let fail = |error: String, fault: Fault| NotStarted { run: assignment.run.clone(), error, fault, worktree: None };
     let agent = agents::find(&settings.config, &assignment.agent)
         .map_err(|error| fail(error, Fault::Agent { until: now + AGENT_TROUBLE }))?;
+    let in_terminal = settings.in_terminal().map_err(|why| {
+        let cause = format!("no agent gets a terminal: {why}; without one: `gt config set runtime process`");
+        fail(cause, Fault::Town { until: now + TOWN_TROUBLE })
+    })?;
     let cooked = formulas.cook(assignment).map_err(|why| fail(formula_words(assignment, &why), Fault::Bead))?;
     let log = town.log_path(&assignment.run);
     std::fs::create_dir_all(town.logs_dir()).map_err(|error| {
@@ -115,7 +119,7 @@ fn make_ready(
         }
     };
     let dir = worktree.clone().unwrap_or_else(|| PathBuf::from(&assignment.rig.path));
-    let place = Workplace { dir: &dir, branch: branch.as_deref(), log: &log, in_terminal: false };
+    let place = Workplace { dir: &dir, branch: branch.as_deref(), log: &log, in_terminal };
     let launch = agents::launch(&agent, assignment, &place, town, cooked.as_ref()).map_err(|unfit| NotStarted {
         worktree: worktree.as_ref().map(|path| path.display().to_string()),
         ..match unfit {

@@ -1,15 +1,14 @@
 //! `gt polecat`: the workers. // SPEC P8
 
+mod screen;
+
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use gt_core::agent::{Activity, Need, Usage};
-use gt_core::names;
 use gt_core::run::{Outcome, RunState, StopOrder};
-use gt_core::text::many_lines;
 use gt_core::time;
 use gt_engine::dispatch;
 use gt_engine::once;
@@ -23,9 +22,8 @@ use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::render::{BLUE, BOLD, DIM, RED, YELLOW, paint};
 
-/// Lines that `peek` shows, and the most bytes it reads for them.
+/// Lines that `peek` shows.
 const PEEK_LINES: usize = 40;
-const PEEK_BYTES: u64 = 64 * 1024;
 
 /// See and steer the workers
 #[derive(Debug, Args)]
@@ -129,13 +127,12 @@ pub(crate) fn run(context: &Context, args: PolecatArgs) -> Result<(), Failure> {
     match args.command {
         PolecatCommand::List(args) => list(context, args.rig.as_deref()),
         PolecatCommand::Show(args) => show(context, &args.name),
-        PolecatCommand::Peek(args) => peek(context, &args),
+        PolecatCommand::Peek(args) => screen::peek(context, &args),
         PolecatCommand::Logs(args) => logs(context, &args.name),
         PolecatCommand::Stop(args) => stop(context, &args),
         PolecatCommand::Nuke(args) => nuke(context, &args),
-        PolecatCommand::Attach(AttachArgs { name }) | PolecatCommand::Send(SendArgs { name, .. }) => {
-            no_terminal(context, &name)
-        }
+        PolecatCommand::Attach(args) => screen::attach(context, &args),
+        PolecatCommand::Send(args) => screen::send(context, &args),
     }
 }
 
@@ -361,24 +358,6 @@ fn log_of(worker: &Worker, town: &Town) -> Result<File, Failure> {
     File::open(town.log_path(&run.id)).map_err(|_| none())
 }
 
-fn peek(context: &Context, args: &PeekArgs) -> Result<(), Failure> {
-    let (town, settings, mut store) = open(context)?;
-    let worker = find(&town, &mut store, &settings, &args.name)?;
-    let mut log = log_of(&worker, &town)?;
-    let failed = |source| TownError::Io { doing: "read", path: town.logs_dir(), source };
-    let length = log.seek(SeekFrom::End(0)).map_err(failed)?;
-    log.seek(SeekFrom::Start(length.saturating_sub(PEEK_BYTES))).map_err(failed)?;
-    let mut bytes = Vec::new();
-    log.take(PEEK_BYTES).read_to_end(&mut bytes).map_err(failed)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().collect();
-    let last = lines[lines.len().saturating_sub(args.lines)..].join("\n");
-    if context.wants_json() {
-        return context.json(&json!({ "name": worker.polecat.name, "rig": worker.polecat.rig, "text": last }));
-    }
-    context.say(&many_lines(&last))
-}
-
 fn logs(context: &Context, name: &str) -> Result<(), Failure> {
     let (town, settings, mut store) = open(context)?;
     let worker = find(&town, &mut store, &settings, name)?;
@@ -480,12 +459,4 @@ fn nuke(context: &Context, args: &NukeArgs) -> Result<(), Failure> {
         return context.json(&json!({ "polecat": format!("{rig}/{name}"), "outcome": "nuked" }));
     }
     context.say(&format!("{rig}/{name} is gone; its branches stay."))
-}
-
-fn no_terminal(context: &Context, name: &str) -> Result<(), Failure> {
-    let (town, settings, mut store) = open(context)?;
-    let worker = find(&town, &mut store, &settings, name)?;
-    let session = worker.run.and_then(|run| run.session).unwrap_or_else(|| names::session("gt", name));
-    Err(Failure::new(Kind::Refused, format!("{session} runs without a terminal"))
-        .hint(format!("see what it prints with `gt polecat peek {name}`")))
 }

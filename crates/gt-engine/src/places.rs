@@ -1,0 +1,181 @@
+//! Where a town's runs are: the runtime that its config names, whether they get a terminal, and a way to each one's screen.
+//!
+//! One place for that choice. What a runtime does is `gt_runtime`'s; what is started in it, `agents`'.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gt_runtime::exec::ExecRuntime;
+use gt_runtime::process::ProcessRuntime;
+use gt_runtime::terminal::{self, Sent, TerminalError};
+use gt_runtime::{Handle, Known, Launch, News, Runtime, RuntimeError, Sighting, StartError, Stop};
+use gt_store::Run;
+
+use crate::config::Config;
+use crate::dispatch;
+use crate::error::TownError;
+use crate::town::Town;
+
+/// The keys that decide which runtime a town has.
+pub(crate) const RUNTIME_KEYS: [&str; 3] = ["runtime", "exec.command", "exec.timeout"];
+
+/// The runtime of a town, as its config says now. Where that cannot be read, whoever starts something says so.
+pub fn runtime(town: &Town) -> Box<dyn Runtime + Send> {
+    let config = town.config_file().load().unwrap_or_default();
+    let starts_elsewhere = is_elsewhere(&config);
+    let elsewhere = elsewhere(town, &config);
+    Box::new(Both { here: keeper(town), elsewhere, starts_elsewhere, news: None, is_other_watched: false })
+}
+
+fn keeper(town: &Town) -> ProcessRuntime {
+    let keeper = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("gt"));
+    let keep = [keeper.clone().into(), "keeper".into(), town.keeper_dir().into(), "--".into()];
+    // Without a daemon this is who notices that a worker has ended.
+    let tell = [keeper.into(), "--town".into(), town.root().into()];
+    let look = ["scheduler", "run", "--after-exit"].map(OsString::from);
+    ProcessRuntime::new(town.keeper_dir(), keep.into_iter().chain(tell).chain(look).collect())
+}
+
+/// Runs start where the config says, and stay where they were started when it says something else: each is asked for
+/// where it is.
+struct Both {
+    here: ProcessRuntime,
+    elsewhere: ExecRuntime,
+    starts_elsewhere: bool,
+    news: Option<Arc<Mutex<News>>>,
+    /// Whether the place in which nothing is started any more is watched too, because something is left in it.
+    is_other_watched: bool,
+}
+
+impl Both {
+    fn at(&mut self, is_elsewhere: bool) -> &mut dyn Runtime {
+        if is_elsewhere { &mut self.elsewhere } else { &mut self.here }
+    }
+
+    /// Where a run is; one that was not seen yet is where it would be started.
+    fn is_elsewhere(&self, known: &Known) -> bool {
+        known.handle.as_ref().map_or(self.starts_elsewhere, |handle| !handle.is_here())
+    }
+
+    fn watch_other(&mut self) -> Result<(), RuntimeError> {
+        if let Some(news) = self.news.clone().filter(|_| !self.is_other_watched) {
+            self.at(!self.starts_elsewhere).watch(shared(news))?;
+            self.is_other_watched = true;
+        }
+        Ok(())
+    }
+}
+
+impl Runtime for Both {
+    fn start(&mut self, launches: &[Launch]) -> Vec<Result<Handle, StartError>> {
+        self.at(self.starts_elsewhere).start(launches)
+    }
+
+    fn survey(&mut self, known: &[Known]) -> Result<BTreeMap<String, Sighting>, RuntimeError> {
+        let (away, here): (Vec<Known>, Vec<Known>) = known.iter().cloned().partition(|run| self.is_elsewhere(run));
+        let (usual, left) = if self.starts_elsewhere { (away, here) } else { (here, away) };
+        let mut sightings = self.at(self.starts_elsewhere).survey(&usual)?;
+        if !left.is_empty() {
+            self.watch_other()?;
+            sightings.extend(self.at(!self.starts_elsewhere).survey(&left)?);
+        }
+        Ok(sightings)
+    }
+
+    fn stop(&mut self, known: &Known, how: Stop) -> Result<(), RuntimeError> {
+        let is_elsewhere = self.is_elsewhere(known);
+        self.at(is_elsewhere).stop(known, how)
+    }
+
+    fn acknowledge(&mut self, runs: &[String]) -> Result<(), RuntimeError> {
+        if self.is_other_watched {
+            self.at(!self.starts_elsewhere).acknowledge(runs)?;
+        }
+        self.at(self.starts_elsewhere).acknowledge(runs)
+    }
+
+    fn watch(&mut self, news: News) -> Result<(), RuntimeError> {
+        let news = Arc::new(Mutex::new(news));
+        self.news = Some(Arc::clone(&news));
+        self.at(self.starts_elsewhere).watch(shared(news))
+    }
+}
+
+/// One listener for both places.
+fn shared(news: Arc<Mutex<News>>) -> News {
+    Box::new(move |end| news.lock().unwrap_or_else(PoisonError::into_inner)(end))
+}
+
+/// Whether a new run gets a terminal: when the config says so, or says nothing and there is a tmux.
+pub fn wants_terminal(config: &Config) -> Result<bool, TerminalError> {
+    match config.text("runtime").as_deref() {
+        Some("tmux") => terminal::version().map(|_| true),
+        Some(_) => Ok(false),
+        None => Ok(terminal::is_installed()),
+    }
+}
+
+fn is_elsewhere(config: &Config) -> bool {
+    config.text("runtime").as_deref() == Some("exec")
+}
+
+fn elsewhere(town: &Town, config: &Config) -> ExecRuntime {
+    let argv = config.texts("exec.command").into_iter().map(OsString::from).collect();
+    ExecRuntime::new(argv, town.root().to_owned()).with_timeout(config.duration("exec.timeout"))
+}
+
+/// The screen of a run, wherever that is. The config may have changed since it was started, so what counts is the run.
+pub enum Screen<'a> {
+    /// In the town's own tmux server, or without one; only tmux can tell.
+    Here { town: &'a Town, run: &'a str },
+    Elsewhere { runtime: Box<ExecRuntime>, run: &'a str },
+}
+
+impl<'a> Screen<'a> {
+    pub fn of(town: &'a Town, config: &Config, run: &'a Run) -> Screen<'a> {
+        let is_here = dispatch::known(run).handle.as_ref().is_some_and(Handle::is_here);
+        if is_elsewhere(config) && !is_here {
+            return Screen::Elsewhere { runtime: Box::new(elsewhere(town, config)), run: &run.id };
+        }
+        Screen::Here { town, run: &run.id }
+    }
+
+    /// Its last lines; `None`: it has no screen, and what it prints is in its log.
+    pub fn peek(&mut self, lines: usize) -> Result<Option<String>, TownError> {
+        match self {
+            Screen::Here { town, run } => if_there(terminal::capture(&town.keeper_dir(), run, lines)),
+            Screen::Elsewhere { runtime, run } => Ok(runtime.peek(run, lines)?),
+        }
+    }
+
+    /// Types a text and submits it; `None`: it has no screen.
+    pub fn send(&mut self, text: &str) -> Result<Option<Sent>, TownError> {
+        match self {
+            Screen::Here { town, run } => if_there(terminal::send(&town.keeper_dir(), run, text)),
+            Screen::Elsewhere { runtime, run } => Ok(runtime.send(run, text)?.then_some(Sent::Shown)),
+        }
+    }
+
+    /// The command that shows it to a person; `None`: it has no screen.
+    pub fn attach_command(&mut self) -> Result<Option<Command>, TownError> {
+        match self {
+            Screen::Here { town, run } => if_there(terminal::attach_command(&town.keeper_dir(), run)),
+            Screen::Elsewhere { runtime, run } => Ok(runtime.attach(run)?.map(|argv| {
+                let mut command = Command::new(&argv[0]);
+                command.args(&argv[1..]);
+                command
+            })),
+        }
+    }
+}
+
+fn if_there<T>(answer: Result<T, TerminalError>) -> Result<Option<T>, TownError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(TerminalError::NoTerminal { .. } | TerminalError::NotInstalled) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,118 @@
+//! People at a worker's screen: looking, typing, attaching; and runs that stay where they were started. // SPEC P5, P8
+
+use std::process::Command;
+
+use crate::fleet::{FINISHES, Fleet};
+use crate::town::snapshot;
+
+/// A tmux server of the test's own, whose only pane is a person's terminal.
+struct Desk {
+    socket: String,
+}
+
+impl Desk {
+    /// A terminal in which a person calls the binary.
+    fn calling(fleet: &Fleet, words: &str) -> Desk {
+        let socket = format!("desk-{}", std::process::id());
+        let town = fleet.town.root().display();
+        let line = format!("exec {} --town '{town}' {words}", crate::town::GT);
+        let desk = Desk { socket };
+        desk.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", "sh", "-c", &line]);
+        desk
+    }
+
+    fn tmux(&self, words: &[&str]) -> String {
+        let output = Command::new("tmux").args(["-L", &self.socket]).args(words).output().expect("tmux is installed");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+#[test]
+fn a_worker_is_told_something_and_its_screen_is_seen() {
+    let fleet = Fleet::new("echo \"what now?\"\nread -r line\necho \"heard $line\" | tee \"$HOME/heard\"\ngt done");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.until_seen("its question", || fleet.town.gt(["polecat", "peek", "Toast"]).stdout.contains("what now?"));
+    let words = "go on; it's \"$HOME\" #{pane_id} ~ é;";
+    snapshot!(fleet.town.gt(["polecat", "send", "toast", words]), @r"");
+    fleet.await_file("heard");
+    let heard = std::fs::read_to_string(fleet.home("heard")).expect("it was written");
+    assert_eq!(heard, format!("heard {words}\n"));
+    fleet.until_done(&["gt-a".to_owned()]);
+    // What was on the screen is in the log now.
+    let logs = fleet.town.gt(["polecat", "logs", "Toast"]);
+    assert!(logs.stdout.contains("what now?") && logs.stdout.contains("heard go on"), "{logs}");
+    snapshot!(fleet.town.gt(["polecat", "send", "toast", "too late"]), @r"");
+    snapshot!(fleet.town.gt(["polecat", "attach", "toast"]), @r"");
+    fleet.assert_at_rest(&["gt-a".to_owned()]);
+}
+
+#[test]
+fn a_person_attaches_answers_and_leaves() {
+    let fleet = Fleet::new("echo \"shall I?\"\nread -r line\necho \"$line\" > \"$HOME/answer\"\ngt done");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.await_trace("start", 1);
+    snapshot!(fleet.town.gt(["polecat", "attach", "Toast"]), @r"");
+    let desk = Desk::calling(&fleet, "polecat attach Toast");
+    fleet.until_seen("the worker's screen on the desk", || desk.screen().contains("shall I?"));
+    desk.tmux(&["send-keys", "-l", "yes"]);
+    desk.tmux(&["send-keys", "-H", "0d"]);
+    fleet.await_file("answer");
+    assert_eq!(std::fs::read_to_string(fleet.home("answer")).expect("it was written"), "yes\n");
+    fleet.until_done(&["gt-a".to_owned()]);
+    fleet.assert_at_rest(&["gt-a".to_owned()]);
+}
+
+#[test]
+fn a_run_stays_where_it_was_started_whatever_the_config_says_then() {
+    let waits = "while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done\ngt done";
+    let fleet = Fleet::with_cap(4, waits);
+    fleet.hold(&["gt-a", "gt-b"]);
+    fleet.start_daemon();
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.until_events("run.started", Some("gt-a"), 1);
+    fleet.set("runtime", "process");
+    fleet.town.gt(["sling", "gt-b"]).success();
+    fleet.until_events("run.started", Some("gt-b"), 1);
+    let has_screen = |name: &str| fleet.town.gt(["polecat", "attach", name, "--dry-run"]).code == 0;
+    assert_eq!((has_screen("Toast"), has_screen("Ember")), (true, false));
+    fleet.set("runtime", "exec");
+    fleet.kill_daemon();
+    fleet.start_daemon();
+    fleet.open_gate("go");
+    let both = ["gt-a".to_owned(), "gt-b".to_owned()];
+    fleet.until_done(&both);
+    assert_eq!(fleet.starts(), ["gt-a", "gt-b"]);
+    fleet.set("runtime", "tmux");
+    fleet.assert_at_rest(&both);
+}
+
+#[test]
+fn without_tmux_the_config_decides() {
+    let fleet = Fleet::new(FINISHES);
+    fleet.hold(&["gt-a", "gt-b"]);
+    let bin = fleet.home("bin");
+    std::fs::create_dir(&bin).expect("the home can be written");
+    for program in ["bash", "sh", "git", "env"] {
+        let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().expect("a shell is there");
+        let path = String::from_utf8(found.stdout).expect("paths here are text");
+        std::os::unix::fs::symlink(path.trim(), bin.join(program)).expect("the home can be written");
+    }
+    snapshot!(fleet.town.call(["sling", "gt-a"]).env("PATH", &bin).run(), @r"");
+    let config = fleet.town.read("town.toml").replace("runtime = \"tmux\"\n", "");
+    fleet.town.write("town.toml", config);
+    fleet.town.gt(["scheduler", "resume"]).success();
+    fleet.town.call(["sling", "gt-b"]).env("PATH", &bin).run().success();
+    fleet.until_events("bead.closed", Some("gt-b"), 1);
+}
