@@ -519,8 +519,10 @@ impl Dispatcher {
             };
             store.order_stop(&run.id, &order, &self.stamp())?;
         }
-        let is_lingering = self.end_lingering(run, store, settings)?;
-        if run.stop.is_some() || is_over || is_too_long || is_lingering {
+        if self.end_lingering(run, store, settings)? {
+            return self.stop(run, Stop::Gently);
+        }
+        if run.stop.is_some() || is_over || is_too_long {
             self.stop(run, Stop::Gently)?;
         }
         Ok(())

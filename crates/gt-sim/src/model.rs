@@ -214,6 +214,7 @@ impl Model {
             }
             "run.ended" => {
                 label = format!("run.ended {}", data("outcome"));
+                self.check_hold(event, &bead, &data("outcome"))?;
                 let told = event.run.as_ref().and_then(|run| self.unable.get(run));
                 end(event, &mut bead, &data("outcome"), &data("reason"), told, bounds.may_misread)?;
             }
@@ -258,6 +259,16 @@ impl Model {
             "rig.removed" => drop(self.aside.insert(rig.to_owned(), "removed")),
             "rig.added" | "rig.unparked" | "rig.undocked" => drop(self.aside.remove(rig)),
             _ => {}
+        }
+    }
+
+    /// Whose agent could not work, that agent is held up by now.
+    fn check_hold(&self, event: &Event, bead: &ModelBead, outcome: &str) -> Result<(), String> {
+        let is_the_agents = Outcome::parse(outcome).is_some_and(Outcome::is_the_agents);
+        let Some(run) = bead.run.as_ref().filter(|run| is_the_agents && !run.is_stopping) else { return Ok(()) };
+        match self.held.get(&run.agent) {
+            Some(until) if *until > event.ts => Ok(()),
+            held => Err(format!("{} ended as {outcome}, and {} is held up until {held:?}", run.id, run.agent)),
         }
     }
 

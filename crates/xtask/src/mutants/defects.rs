@@ -28,16 +28,54 @@ const REPORTS: &str = "crates/gt-store/src/dispatch/reports.rs";
 const RUNS: &str = "crates/gt-store/src/dispatch/runs.rs";
 const SCENE: &str = "crates/gt-store/src/dispatch/scene.rs";
 const SLING: &str = "crates/gt-store/src/dispatch/sling.rs";
+const TELLINGS: &str = "crates/gt-store/src/dispatch/tellings.rs";
 const DAEMON: &str = "crates/gt-engine/src/daemon.rs";
 const PACE: &str = "crates/gt-engine/src/pace.rs";
 const DISPATCH: &str = "crates/gt-engine/src/dispatch.rs";
 
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
+        name: "limit-costs-an-attempt",
+        what: "A run that met a rate limit counts as one that died.",
+        edits: &[Edit {
+            file: RUNS,
+            from: r"_ => failure.and_then(Failure::outcome).unwrap_or(Outcome::Died),",
+            to: r#"_ if crate::defect("limit-costs-an-attempt") => Outcome::Died,
+            _ => failure.and_then(Failure::outcome).unwrap_or(Outcome::Died),"#,
+        }],
+    },
+    Defect {
+        name: "limit-holds-nobody-up",
+        what: "An agent that has reached its limit is given the next work at once.",
+        edits: &[Edit {
+            file: TELLINGS,
+            from: r"if !failure.class.is_the_agents() {",
+            to: r#"if !failure.class.is_the_agents() || crate::defect("limit-holds-nobody-up") {"#,
+        }],
+    },
+    Defect {
+        name: "limit-loses-its-bead",
+        what: "A bead whose run met a rate limit is not queued again.",
+        edits: &[Edit {
+            file: RUNS,
+            from: r"is_next = outcome.costs_an_attempt() || outcome.is_the_agents(),",
+            to: r#"is_next = outcome.costs_an_attempt() || (outcome.is_the_agents() && !crate::defect("limit-loses-its-bead")),"#,
+        }],
+    },
+    Defect {
+        name: "last-word-lingers",
+        what: "Whoever lives on after its last word is left alone.",
+        edits: &[Edit {
+            file: DISPATCH,
+            from: r"if self.end_lingering(run, store, settings)? {",
+            to: r#"if !crate::defect("last-word-lingers") && self.end_lingering(run, store, settings)? {"#,
+        }],
+    },
+    Defect {
         name: "stale-word-counts",
         what: "What a run says after its end still counts.",
         edits: &[Edit {
-            file: RUNS,
+            file: REPORTS,
             from: r"Some(run) if !run.is_live() =>",
             to: r#"Some(run) if !run.is_live() && !crate::defect("stale-word-counts") =>"#,
         }],
@@ -46,7 +84,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "stopped-word-counts",
         what: "What a run says after it was told to stop still counts.",
         edits: &[Edit {
-            file: RUNS,
+            file: REPORTS,
             from: r"Some(run) if run.stop.is_some() =>",
             to: r#"Some(run) if run.stop.is_some() && !crate::defect("stopped-word-counts") =>"#,
         }],
