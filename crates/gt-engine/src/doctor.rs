@@ -7,7 +7,7 @@ use gt_core::rig::Rig;
 use gt_store::{Stamp, Store, StoreError};
 use jiff::SignedDuration;
 
-use crate::agents::{self, PRESETS};
+use crate::agents::{self, PRESETS, Preset};
 use crate::config::Config;
 use crate::error::TownError;
 use crate::git;
@@ -68,7 +68,7 @@ pub fn examine(town: &Town, fix: bool, stamp: &Stamp) -> Vec<Finding> {
     }
     findings.push(git_finding());
     findings.push(tmux_finding());
-    findings.extend(agent_findings(&config));
+    findings.push(agent_finding(&config));
     findings.extend(disk_finding(town, &config));
     findings
 }
@@ -241,15 +241,19 @@ fn tmux_finding() -> Finding {
 
 /// The agents' programs: the default one has to be there; of the other built-in ones those are named that are. A program
 /// of the user's is not called just to see what it says.
-fn agent_findings(config: &Config) -> Vec<Finding> {
+fn agent_finding(config: &Config) -> Finding {
     let default = config.text("default_agent").unwrap_or_default();
-    let mut findings = vec![default_agent_finding(config, &default)];
-    for preset in PRESETS.iter().filter(|preset| preset.speaks.is_some() && preset.name != default) {
-        let is_built_in = program_of(config, preset.name).is_some_and(|program| program == preset.program());
-        let version = answer(preset.program(), "--version").filter(|_| is_built_in);
-        findings.extend(version.map(|version| Finding::ok("agent", format!("{}: {version}", preset.name))));
+    let mut finding = default_agent_finding(config, &default);
+    let others = PRESETS.iter().filter(|preset| preset.speaks.is_some() && preset.name != default);
+    let is_built_in = |preset: &&Preset| program_of(config, preset.name).is_some_and(|own| own == preset.program());
+    let also: Vec<String> = others
+        .filter(is_built_in)
+        .filter_map(|preset| Some(format!("{} ({})", preset.name, answer(preset.program(), "--version")?)))
+        .collect();
+    if !also.is_empty() {
+        finding.message = format!("{}; also {}", finding.message, also.join(", "));
     }
-    findings
+    finding
 }
 
 fn program_of(config: &Config, name: &str) -> Option<String> {

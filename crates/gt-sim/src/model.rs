@@ -56,6 +56,8 @@ pub struct ModelBead {
     pub is_half_open: bool,
     /// Its start has failed as often as it may.
     pub must_break: bool,
+    /// Its agent could not work, so it has to be queued again.
+    pub must_queue: bool,
 }
 
 #[derive(Debug, Default)]
@@ -183,7 +185,7 @@ impl Model {
                 label = format!("context.scheduled by {}", data("by"));
                 let is_claimed = bead.run.as_ref().is_some_and(|run| !run.is_started) && !bead.is_queued;
                 bead.is_queued = !is_claimed || data("by") == "sling";
-                (bead.is_held, bead.is_broken) = (false, false);
+                (bead.is_held, bead.is_broken, bead.must_queue) = (false, false, false);
                 bead.is_by_queue = event.data.get("queued").is_some_and(|queued| queued == true);
                 if data("by") == "retry" {
                     bead.attempts = 0;
@@ -372,6 +374,9 @@ impl Model {
             if bead.must_break {
                 return Err(format!("the start of {} failed as often as it may, and its circuit holds", figure.bead));
             }
+            if bead.must_queue {
+                return Err(format!("the agent of {} could not work, and nobody else is to do it", figure.bead));
+            }
             let is_done = matches!(figure.status, Status::Closed | Status::Tombstone);
             let is_queued = figure.context == Some(ContextState::Open);
             let run = figure.run.as_ref().map(|(id, state)| (id.clone(), *state == RunState::Working));
@@ -422,6 +427,7 @@ fn end(
     bead.attempts += i64::from(outcome.costs_an_attempt());
     // A start that failed is tried again, unless the log says otherwise right after.
     bead.is_queued |= outcome == Outcome::NotStarted;
+    bead.must_queue = outcome.is_the_agents() && !run.is_stopping && !bead.is_queued && !bead.is_held;
     bead.is_held |= outcome == Outcome::Stopped && !bead.is_queued;
     Ok(())
 }

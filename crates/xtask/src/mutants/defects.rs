@@ -200,8 +200,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "Each redispatch begins to count a bead's attempts anew.",
         edits: &[Edit {
             file: RUNS,
-            from: r#"retry_at, ..last }, "witness", stamp)?;"#,
-            to: r#"retry_at, ..last }, "witness", stamp)?;
+            from: r"retry_at, ..last }, how, stamp)?;",
+            to: r#"retry_at, ..last }, how, stamp)?;
         if crate::defect("attempts-forgotten") {
             records::save(tx, run.key, &Record { attempts: 0, ..record })?;
         }"#,
@@ -212,9 +212,9 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "A bead is tried again at once after a run that did not finish it.",
         edits: &[Edit {
             file: RUNS,
-            from: r"let retry_at = Some(stamp.now + policy.redispatch_cooldown);",
+            from: r#"(Some(stamp.now + policy.redispatch_cooldown), "witness")"#,
             to: r#"let cooldown = Some(stamp.now + policy.redispatch_cooldown);
-        let retry_at = cooldown.filter(|_| !crate::defect("cooldown-ignored"));"#,
+            (cooldown.filter(|_| !crate::defect("cooldown-ignored")), "witness")"#,
         }],
     },
     Defect {
