@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gt_core::formula::{self, Cooked, FILE_BYTES_MAX, Finding, Lookup, Recipe, SUFFIX, Values};
 use gt_core::near;
@@ -84,6 +84,7 @@ impl Library {
         }
         let recipe = match self.look(name) {
             Lookup::Missing { .. } => None,
+            Lookup::Found { file, .. } if file == built_in_file(DEFAULT) => Some(default_recipe()),
             found => Some(Arc::new(formula::resolve(name, found, &mut |name| self.look(name)))),
         };
         recipes.insert(name.to_owned(), recipe.clone());
@@ -184,7 +185,22 @@ impl Library {
 
 fn built_in(name: &str) -> Option<Lookup> {
     let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-    Some(Lookup::Found { file: format!("built in {name}"), text: (*text).to_owned() })
+    Some(Lookup::Found { file: built_in_file(name), text: (*text).to_owned() })
+}
+
+/// How messages call a formula that lies in no file; no path looks like it, for paths begin with a slash.
+fn built_in_file(name: &str) -> String {
+    format!("built in {name}")
+}
+
+/// The built-in recipe extends nothing and never changes, so a process takes it apart once.
+fn default_recipe() -> Arc<Recipe> {
+    static RECIPE: OnceLock<Arc<Recipe>> = OnceLock::new();
+    let make = || {
+        let found = built_in(DEFAULT).unwrap_or(Lookup::Missing { near: Vec::new() });
+        Arc::new(formula::resolve(DEFAULT, found, &mut |_| Lookup::Missing { near: Vec::new() }))
+    };
+    Arc::clone(RECIPE.get_or_init(make))
 }
 
 /// Cooks for an agent: what only people can read is refused too.

@@ -449,9 +449,9 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
         settle_late(tx, &mut run, end)?;
     }
     let failure = end.told.as_ref().and_then(|telling| telling.told.failure());
-    let step = steps::of_run(tx, &run)?;
+    let current = steps::of_run(tx, &run)?;
     let outcome = run.outcome_at_end(failure);
-    let outcome = step.as_ref().map_or(outcome, |step| steps::outcome(outcome, &run, end, step));
+    let outcome = current.as_ref().map_or(outcome, |step| steps::outcome(outcome, &run, end, step));
     let exit = exit_words(end.code, end.signal);
     let reason = match (&run.stop, outcome, failure) {
         (_, Outcome::Failed, _) => run.note(tx)?.unwrap_or_else(|| exit.clone()),
@@ -479,7 +479,7 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
         let data = json!({ "rig": run.rig, "polecat": run.polecat, "worktree": run.worktree, "why": kept });
         events::append_of_run(tx, stamp, EventType::PolecatKept, &run.bead, &run.id, &data)?;
     }
-    if let Some(step) = &step {
+    if let Some(step) = &current {
         steps::finish(tx, &run, step, outcome, stamp)?;
     }
     match outcome {

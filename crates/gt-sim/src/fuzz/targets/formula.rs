@@ -90,7 +90,7 @@ fn is_sound(recipe: &Recipe, cooked: &Cooked) {
     for (at, step) in cooked.steps.iter().enumerate() {
         let before = step.needs.iter().chain(&step.parent);
         before.for_each(|id| {
-            assert!(place(id).is_some_and(|earlier| earlier < at), "{id} does not come before {}", step.id)
+            assert!(place(id).is_some_and(|earlier| earlier < at), "{id} does not come before {}", step.id);
         });
         let texts = [&step.title, &step.description, &step.notes];
         n_bytes += texts.iter().map(|text| text.len()).sum::<usize>();

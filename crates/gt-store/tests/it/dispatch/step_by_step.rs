@@ -209,8 +209,8 @@ fn a_formula_that_does_not_fit_is_the_last_guard_and_changes_nothing() {
     assert!(closed.to_string().contains("closed"), "{closed}");
     assert_eq!(yard.work(), before);
     let batch = Sling { beads: vec!["gt-1".to_owned(), "gt-2".to_owned()], is_batch: true, ..sling };
-    let slung = yard.try_sling(&batch).expect("a batch goes on");
-    let outcomes: Vec<_> = slung.iter().map(|slung| slung.outcome).collect();
+    let answers = yard.try_sling(&batch).expect("a batch goes on");
+    let outcomes: Vec<_> = answers.iter().map(|answer| answer.outcome).collect();
     assert_eq!(outcomes, [gt_store::SlingOutcome::Refused, gt_store::SlingOutcome::Scheduled]);
     let run = yard.claim_one().run;
     yard.record(&Findings { started: vec![started(&run)], ..Findings::default() });
