@@ -296,7 +296,7 @@ fn a_sling_that_would_not_cook_is_refused_with_every_reason_and_stores_nothing()
     );
     fleet.hold(&["gt-a", "gt-b"]);
     let refused = |line: &str| fleet.town.refused(line.split(' '));
-    let mut transcript = [
+    let transcript = [
         refused("sling release --on gt-a"),
         refused("sling gt-a --formula release --var version=3 --var level=x"),
         refused("sling part --on gt-a"),
@@ -308,10 +308,6 @@ fn a_sling_that_would_not_cook_is_refused_with_every_reason_and_stores_nothing()
         refused("sling release shop"),
     ]
     .concat();
-    fleet.set("rigs.shop.default_formula", "gone");
-    transcript.push_str(&refused("sling gt-a"));
-    transcript.push_str(&refused("sling --new Work shop"));
-    transcript.push_str(&fleet.town.gt(["sling", "gt-a", "gt-b"]).to_string());
     snapshot!(transcript, @r"
     $ gt sling release --on gt-a
     ! error: gt-a cannot be worked on by the formula `release`: the variable `version` of `release` is required (give it: `--var version=VALUE`)
@@ -349,6 +345,18 @@ fn a_sling_that_would_not_cook_is_refused_with_every_reason_and_stores_nothing()
     ! error: `release` is a formula, and needs a bead to be worked on by it
     ! hint: as in `gt sling release --on BEAD`
     [exit 2]
+    ");
+    assert_eq!(fleet.starts(), Vec::<String>::new());
+}
+
+#[test]
+fn a_default_formula_that_is_not_there_refuses_what_would_get_it() {
+    let fleet = Fleet::new(FINISHES);
+    fleet.hold(&["gt-a", "gt-b"]);
+    fleet.set("rigs.shop.default_formula", "gone");
+    let refused = |line: &str| fleet.town.refused(line.split(' '));
+    let batch = || fleet.town.gt(["sling", "gt-a", "gt-b"]).to_string();
+    snapshot!([refused("sling gt-a"), refused("sling --new Work shop"), batch()].concat(), @r"
     $ gt sling gt-a
     ! error: gt-a cannot be worked on by the formula `gone`: there is no formula `gone`
     ! hint: see it with `gt formula cook gone`, or go without: `--hook-raw-bead`
