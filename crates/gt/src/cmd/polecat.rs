@@ -343,7 +343,12 @@ fn show(context: &Context, name: &str) -> Result<(), Failure> {
 /// What a run has used, as far as its agent tells.
 fn used(run: &Run) -> Option<String> {
     let Usage { tokens_in, tokens_out, tokens_cached, cost_micros } = run.usage;
-    let cost = if cost_micros > 0 { format!(", ${:.2}", cost_micros as f64 / 1e6) } else { String::new() };
+    let dollars = cost_micros as f64 / 1e6;
+    let cost = match cost_micros {
+        0 => String::new(),
+        1..10_000 => format!(", ${dollars:.4}"),
+        _ => format!(", ${dollars:.2}"),
+    };
     let tokens = format!("{tokens_in} tokens in ({tokens_cached} cached), {tokens_out} out{cost}");
     (run.usage != Usage::default()).then_some(tokens)
 }
