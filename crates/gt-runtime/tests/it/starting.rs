@@ -25,14 +25,22 @@ in_every_place!(
 
 fn a_process_gets_its_directory_environment_input_and_log(town: &Town) {
     let mut runtime = town.watched_runtime();
-    let script =
-        "pwd; cat > input; echo $GT_RUN $FLAVOUR; env | cut -d= -f1 | sort | tr '\\n' ' '; echo; echo >&2 complaint";
+    let script = "pwd; cat > input; echo $GT_RUN $FLAVOUR; env | cut -d= -f1 | sort | tr '\\n' ' '; echo; echo >&2 complaint; \
+        read word < go";
     let mut launch = town.launch("r1", script);
     launch.stdin = Some("text\n".repeat(100_000));
     launch.env.push(("FLAVOUR".to_owned(), "sour".to_owned()));
-    let other = Launch { env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())], ..town.launch("r2", "env") };
+    let other = Launch {
+        env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        ..town.launch("r2", "env; read word < go2")
+    };
+    let gates = [town.fifo("go"), town.fifo("go2")];
     for started in runtime.start(&[launch, other]) {
         started.unwrap();
+    }
+    // Opening them waits until both have said everything: tmux forgets what it has not read when a process ends.
+    for gate in gates {
+        std::fs::write(gate, "go\n").unwrap();
     }
     town.ending(&mut *runtime, &known("r1", None));
     town.ending(&mut *runtime, &known("r2", None));

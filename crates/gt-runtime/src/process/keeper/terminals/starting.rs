@@ -1,5 +1,6 @@
 //! Starting many runs at once: every session is asked for before the first answer is read.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -24,18 +25,29 @@ impl Terminals {
             return vec![Err(StartError::NoRoom { cause }); wanted.len()];
         }
         let mut results: Vec<Option<Started>> = (0..wanted.len()).map(|_| None).collect();
-        for is_second_try in [false, true] {
+        let mut taken = BTreeSet::new();
+        for is_last_try in [false, true] {
             self.started.clear();
             for (slot, (launch, prepared)) in wanted.iter().enumerate() {
                 if results[slot].is_none() {
-                    results[slot] = self.order(slot, launch, prepared, is_second_try).err().map(Err);
+                    let ordered = self.order(slot, launch, prepared, taken.contains(&slot));
+                    results[slot] = ordered.err().map(Err);
                 }
             }
-            self.await_started(events);
+            let is_worth_another = self.await_started(events) && !is_last_try;
             for (slot, (launch, _)) in wanted.iter().enumerate() {
-                if results[slot].is_none() {
-                    results[slot] = self.result(slot, launch, is_second_try);
+                if results[slot].is_some() {
+                    continue;
                 }
+                results[slot] = match self.answer(slot, launch) {
+                    None if is_worth_another => None,
+                    Some(Err(cause))
+                        if cause.starts_with("duplicate session") && taken.insert(slot) && !is_last_try =>
+                    {
+                        None
+                    }
+                    answer => Some(self.result(launch, answer.unwrap_or_else(|| Err(super::no_answer())))),
+                };
             }
         }
         self.flush(events);
@@ -49,11 +61,11 @@ impl Terminals {
         slot: usize,
         launch: &Launch,
         prepared: &Prepared<'_>,
-        is_second_try: bool,
+        is_taken: bool,
     ) -> Result<(), StartError> {
         program::check(&prepared.program, &launch.dir).map_err(|error| spawn_error(&error, launch))?;
         check_dir(launch)?;
-        let name = order::session_name(launch, is_second_try);
+        let name = order::session_name(launch, is_taken);
         drop(open_log(&launch.log)?);
         let line = self.lay_out(launch).and_then(|input| order::line(&name, launch, prepared, input.as_deref()));
         let line = line.inspect_err(|_| self.give_up(launch))?;
@@ -80,8 +92,9 @@ impl Terminals {
         std::fs::remove_file(&launch.log).ok();
     }
 
-    /// Waits for the answers to all starts. When the client is lost meanwhile, another one looks what there is.
-    fn await_started(&mut self, events: &mut Events) {
+    /// Waits for the answers to all starts. When the client is lost meanwhile, another one looks what there is; true if
+    /// so, for then what is not there was not started.
+    fn await_started(&mut self, events: &mut Events) -> bool {
         let is_waited_for = |question: &Question| matches!(question, Question::Start(_, Some(_)));
         self.converse_until(events, |terminals| !terminals.asked.iter().any(|(question, _)| is_waited_for(question)));
         for (question, _) in &mut self.asked {
@@ -89,30 +102,23 @@ impl Terminals {
                 *slot = None;
             }
         }
-        if self.control.is_none() {
-            self.connect(events).ok();
-        }
+        self.control.is_none() && self.connect(events).is_ok()
     }
 
-    /// What became of a start; `None`: it is worth another try, under another name.
-    fn result(&mut self, slot: usize, launch: &Launch, is_second_try: bool) -> Option<Started> {
-        let answer = match self.started.remove(&slot) {
-            Some(answer) => answer,
-            None => self.panes.get(&launch.run).cloned().ok_or_else(super::no_answer),
-        };
-        match answer {
-            Ok(pane) => {
-                let handle = handle_of(&pane);
-                self.records.set_handle(&launch.run, &handle);
-                self.panes.insert(launch.run.clone(), pane);
-                Some(Ok(handle))
-            }
-            Err(cause) if cause.starts_with("duplicate session") && !is_second_try => None,
-            Err(cause) => {
-                self.give_up(launch);
-                Some(Err(refusal(cause)))
-            }
-        }
+    /// What tmux says of a start, or shows of it.
+    fn answer(&mut self, slot: usize, launch: &Launch) -> Option<Result<Pane, String>> {
+        self.started.remove(&slot).or_else(|| self.panes.get(&launch.run).cloned().map(Ok))
+    }
+
+    fn result(&mut self, launch: &Launch, answer: Result<Pane, String>) -> Started {
+        let pane = answer.map_err(|cause| {
+            self.give_up(launch);
+            refusal(cause)
+        })?;
+        let handle = handle_of(&pane);
+        self.records.set_handle(&launch.run, &handle);
+        self.panes.insert(launch.run.clone(), pane);
+        Ok(handle)
     }
 
     pub(super) fn hear_start(&mut self, run: &str, slot: Option<usize>, answer: Result<&str, &str>) {
