@@ -10,7 +10,7 @@ use gt_runtime::{Launch, Place, Sighting, StartError, Stop};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::place::tests_in;
-use super::town::{Town, is_alive, kill, known, pid_in, until};
+use super::town::{Town, is_alive, kill, known, pid_in, tmuxes_of, until};
 
 tests_in!(
     only_there,
@@ -26,6 +26,7 @@ tests_in!(
     a_run_that_ignores_the_loss_of_its_terminal_is_ended,
     a_session_that_somebody_removes_ends_its_run,
     a_killed_client_is_replaced,
+    keepers_that_are_killed_leave_no_clients_behind,
     a_stopped_server_holds_nobody_up_for_ever,
     strangers_sessions_are_neither_counted_nor_touched,
     a_keeper_with_nothing_to_keep_ends_its_server,
@@ -332,6 +333,18 @@ fn a_killed_client_is_replaced(town: &Town) {
     assert_eq!(town.ending(&mut *runtime, &known("after", Some(&after))).code, Some(6));
     fs::write(town.path("go"), "go\n").unwrap();
     assert_eq!(town.ending(&mut *runtime, &known("before", Some(&before))).code, Some(5));
+}
+
+fn keepers_that_are_killed_leave_no_clients_behind(town: &Town) {
+    let mut runtime = town.watched_runtime();
+    let handle = town.start(&mut *runtime, "r1", "exec sleep 1000");
+    for n in 0..5 {
+        town.kill_keeper();
+        // Something for the client of the dead one to tell.
+        tmux(town, &["new-session", "-d", "-s", &format!("mine-{n}"), "--", "sleep", "1000"]);
+        assert_eq!(runtime.survey(&[known("r1", None)]).unwrap()["r1"], Sighting::Running(handle.clone()));
+    }
+    until("one server and one client are left", || tmuxes_of(&Server::of(town.keeper_dir())).len() == 2);
 }
 
 fn a_stopped_server_holds_nobody_up_for_ever(town: &Town) {

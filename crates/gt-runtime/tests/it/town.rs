@@ -153,10 +153,8 @@ impl Drop for Town {
         };
         let server = Server::of(&self.keeper_dir);
         keepers_of(&self.keeper_dir).into_iter().for_each(kill);
-        if server.socket().exists() {
-            server.command().arg("kill-server").stderr(std::process::Stdio::null()).status().ok();
-            fs::remove_file(server.socket()).ok();
-        }
+        tmuxes_of(&server).into_iter().for_each(kill);
+        fs::remove_file(server.socket()).ok();
         // More than once, for one that is just executing its program shows no environment.
         let (_never, pause) = channel::<()>();
         for _ in 0..3 {
@@ -198,6 +196,16 @@ pub(crate) fn pid_in(path: &Path) -> u32 {
 
 pub(crate) fn pids() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc").unwrap().flatten().filter_map(|dir| dir.file_name().to_str()?.parse().ok())
+}
+
+/// The server and all clients of it.
+pub(crate) fn tmuxes_of(server: &Server) -> Vec<u32> {
+    let named = format!("\0-L\0{}\0", server.name()).into_bytes();
+    let is_one = |pid: &u32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.windows(named.len()).any(|part| part == named)
+    };
+    pids().filter(is_one).filter(|pid| is_alive(*pid)).collect()
 }
 
 fn keepers_of(dir: &Path) -> Vec<u32> {

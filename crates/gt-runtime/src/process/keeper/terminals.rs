@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::process::{Signal, pidfd_send_signal};
 
 use self::closing::Closing;
 use self::control::Control;
@@ -37,6 +38,9 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// A tmux that could not be reached is left alone for so long.
 const CONNECT_PAUSE: Duration = Duration::from_secs(5);
+
+/// Whether it is spoken to by lines, as ours are, or is a person's.
+const CLIENT_FORMAT: &str = "#{client_pid} #{client_control_mode}";
 
 #[derive(Debug)]
 pub(super) struct Terminals {
@@ -68,6 +72,7 @@ struct ServerProcess {
 #[derive(Debug)]
 enum Question {
     ServerProcess,
+    Clients,
     List,
     /// `None`: nobody waits for it any more.
     Start(String, Option<usize>),
@@ -172,7 +177,7 @@ impl Terminals {
     /// Ends the server with the keeper, unless somebody else has a session in it.
     pub(super) fn leave(&mut self, events: &mut Events) {
         if self.control.is_some() {
-            self.ask(Question::Whatever, &format!("kill-session -t {}", quoted(&format!("={KEEPER_SESSION}"))));
+            self.ask(Question::Whatever, &format!("kill-session -t {}", quoted(&own_session())));
             self.converse_until(events, |terminals| terminals.asked.is_empty());
         }
     }
@@ -192,6 +197,10 @@ impl Terminals {
         self.control = Some(connected?);
         self.shell.clear();
         self.ask(Question::ServerProcess, "display-message -p \"#{pid}\"");
+        self.ask(
+            Question::Clients,
+            &format!("list-clients -t {} -F {}", quoted(&own_session()), quoted(CLIENT_FORMAT)),
+        );
         self.ask(Question::List, &format!("list-panes -a -F {}", quoted(LIST_FORMAT)));
         if self.converse_until(events, |terminals| terminals.asked.is_empty()) && self.process.is_some() {
             self.no_connect_before = None;
@@ -278,6 +287,7 @@ impl Terminals {
     fn hear_answer(&mut self, question: Question, answer: Result<&str, &str>, events: &mut Events) {
         match question {
             Question::ServerProcess => self.watch_server(answer.unwrap_or_default().trim(), events),
+            Question::Clients => self.end_stale_clients(answer.unwrap_or_default()),
             Question::List => self.take_list(answer.unwrap_or_default()),
             Question::Start(run, slot) => self.hear_start(&run, slot, answer),
             Question::Status(run) => self.hear_status(&run, answer.ok()),
@@ -300,6 +310,15 @@ impl Terminals {
         }
     }
 
+    /// A client whose keeper was killed can wait for ever for somebody to read what it has to say, and the server for it.
+    fn end_stale_clients(&self, clients: &str) {
+        let own = self.control.as_ref().map(Control::pid);
+        let pids = clients.lines().filter_map(|line| line.strip_suffix(" 1")?.parse().ok());
+        for pid in pids.filter(|pid| Some(*pid) != own) {
+            end_process(pid);
+        }
+    }
+
     /// Notes where runs are. A session of a run that nobody knows of is from a start that was given up.
     fn take_list(&mut self, listed: &str) {
         self.panes.clear();
@@ -318,9 +337,7 @@ impl Terminals {
 
     /// Ends a session of ours that nobody is to know of.
     fn discard(&mut self, pane: &Pane) {
-        if let Some(pidfd) = table::entry(pane.pid).and_then(|entry| table::open(&entry.handle())) {
-            rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL).ok();
-        }
+        end_process(pane.pid);
         self.ask(Question::Whatever, &format!("kill-session -t {}", quoted(&pane.session)));
     }
 
@@ -349,6 +366,17 @@ impl Terminals {
 /// The process of a pane. One that tmux has waited for already has left no birth to know it by; no living one has none.
 fn handle_of(pane: &Pane) -> Handle {
     table::entry(pane.pid).map_or(Handle { pid: pane.pid, birth: 0 }, |entry| entry.handle())
+}
+
+/// Ends a process that tmux holds, and whose number therefore is still its own.
+fn end_process(pid: u32) {
+    if let Some(pidfd) = table::entry(pid).and_then(|entry| table::open(&entry.handle())) {
+        pidfd_send_signal(pidfd, Signal::KILL).ok();
+    }
+}
+
+fn own_session() -> String {
+    format!("={KEEPER_SESSION}")
 }
 
 fn no_answer() -> String {

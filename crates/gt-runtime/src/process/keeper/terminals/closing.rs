@@ -1,7 +1,8 @@
 //! The end of a run in a terminal: its process is gone, and tmux knows how it ended and what it showed last.
 //!
 //! tmux may hear of the end later than we do, and has read everything only when nobody holds the terminal any more, so it
-//! is asked again, ever more rarely and not for long. What it cannot say then, nobody can.
+//! is asked again, ever more rarely and not for long. What it cannot say then, nobody can. It closes a terminal as soon as it
+//! hears that its process has ended, so what was written in that very instant may be missing from the log.
 
 use std::fs;
 use std::time::{Duration, Instant};
