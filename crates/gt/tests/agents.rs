@@ -2,6 +2,11 @@
 //!
 //! Each test says that it is skipped where the agents are not installed; `docs/real-agents.md` tells more.
 
+/// Where agents run unless a test says otherwise.
+mod place {
+    pub(crate) const CONFIG: &str = "runtime = \"process\"\n";
+}
+
 #[allow(dead_code, reason = "written for `it.rs`, which uses more of it")]
 #[path = "it/fleet.rs"]
 mod fleet;

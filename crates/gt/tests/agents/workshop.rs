@@ -30,7 +30,6 @@ impl Workshop {
         let config = fleet.town.read("town.toml") + &Cli::ALL.map(|cli| cli.section(&setup)).concat();
         fleet.town.write("town.toml", config);
         fleet.set("rigs.shop.isolation", "worktree");
-        fleet.set("runtime", "process");
         fleet.start_daemon();
         Some(Workshop { fleet, model })
     }
