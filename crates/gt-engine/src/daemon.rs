@@ -482,7 +482,7 @@ impl Daemon {
             Ok(config) if self.config_problem.is_none() && config == self.settings.config => false,
             Ok(config) => {
                 (self.config_problem, self.has_config) = (None, true);
-                if places::RUNTIME_KEYS.iter().any(|key| config.value(key) != self.settings.config.value(key)) {
+                if !places::is_same_runtime(&config, &self.settings.config) {
                     self.change_runtime();
                 }
                 self.settings = Arc::new(Settings::new(config));

@@ -19,8 +19,11 @@ use crate::dispatch;
 use crate::error::TownError;
 use crate::town::Town;
 
-/// The keys that decide which runtime a town has.
-pub(crate) const RUNTIME_KEYS: [&str; 3] = ["runtime", "exec.command", "exec.timeout"];
+/// Whether two configs start their runs through the same runtime. With or without a terminal, the keeper does.
+pub(crate) fn is_same_runtime(one: &Config, other: &Config) -> bool {
+    let is_same = |key| one.value(key) == other.value(key);
+    is_elsewhere(one) == is_elsewhere(other) && is_same("exec.command") && is_same("exec.timeout")
+}
 
 /// The runtime of a town, as its config says now. Where that cannot be read, whoever starts something says so.
 pub fn runtime(town: &Town) -> Box<dyn Runtime + Send> {
@@ -130,8 +133,14 @@ fn elsewhere(town: &Town, config: &Config) -> ExecRuntime {
 /// The screen of a run, wherever that is. The config may have changed since it was started, so what counts is the run.
 pub enum Screen<'a> {
     /// In the town's own tmux server, or without one; only tmux can tell.
-    Here { town: &'a Town, run: &'a str },
-    Elsewhere { runtime: Box<ExecRuntime>, run: &'a str },
+    Here {
+        town: &'a Town,
+        run: &'a str,
+    },
+    Elsewhere {
+        runtime: Box<ExecRuntime>,
+        run: &'a str,
+    },
 }
 
 impl<'a> Screen<'a> {

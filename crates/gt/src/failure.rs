@@ -268,7 +268,9 @@ impl From<TownError> for Failure {
             TownError::NoConfig { .. } => {
                 (Kind::Refused, Some("bring it back, or make a fresh one with `gt init`".to_owned()))
             }
-            TownError::Runtime(_) | TownError::Terminal(_) => (Kind::Unreachable, Some("see what is wrong with `gt doctor`".to_owned())),
+            TownError::Runtime(_) | TownError::Terminal(_) => {
+                (Kind::Unreachable, Some("see what is wrong with `gt doctor`".to_owned()))
+            }
             TownError::Worktree(_) => (Kind::Refused, None),
             TownError::Io { source, .. } => (Kind::Refused, Some(unwritten(source).to_owned())),
         };

@@ -3,6 +3,12 @@
 /// Where the agents of these tests run.
 mod place {
     pub(crate) const CONFIG: &str = "runtime = \"process\"\n";
+    /// Whether somebody but the keeper knows how a run ended.
+    pub(crate) const KEEPS_STATUS: bool = false;
+    /// What a run leaves behind in its own group is ended by the keeper.
+    pub(crate) const HANGS_UP: bool = false;
+    /// Whether all that was printed is kept.
+    pub(crate) const KEEPS_ALL: bool = true;
 }
 
 #[path = "it/fleet.rs"]

@@ -3,6 +3,12 @@
 /// Where the agents of these tests run.
 mod place {
     pub(crate) const CONFIG: &str = "runtime = \"tmux\"\n";
+    /// tmux knows how a run ended, also after its keeper was killed; it has to be asked, which takes a moment.
+    pub(crate) const KEEPS_STATUS: bool = true;
+    /// What a run leaves behind in its own group goes with its terminal.
+    pub(crate) const HANGS_UP: bool = true;
+    /// The log holds what was on the screen, and so many lines before.
+    pub(crate) const KEEPS_ALL: bool = false;
 }
 
 #[path = "it/fleet.rs"]

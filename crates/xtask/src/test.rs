@@ -47,7 +47,8 @@ fn run_tests(runner_args: &[OsString], agents: Option<PathBuf>) -> ExitCode {
     let subcommand: &[&str] = if has_nextest() { &["nextest", "run"] } else { &["test"] };
     eprintln!("xtask: cargo {} --workspace", subcommand.join(" "));
     let agents = agents.map(|dir| (agents::VARIABLE, dir));
-    let tests = cargo().args(subcommand).arg("--workspace").args(runner_args).env(NOTHING_SKIPPED, "1").envs(agents).status();
+    let tests =
+        cargo().args(subcommand).arg("--workspace").args(runner_args).env(NOTHING_SKIPPED, "1").envs(agents).status();
     match tests {
         Ok(status) => exit_code(status),
         Err(error) => {

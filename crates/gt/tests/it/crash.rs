@@ -14,6 +14,7 @@ use gt_engine::crash::CrashPoint;
 use serde_json::Value;
 
 use crate::fleet::{FINISHES, Fleet, count, kill};
+use crate::place;
 use crate::town::GT;
 
 /// An agent that ends its bead once the test lets it.
@@ -140,12 +141,14 @@ fn kill_sling_at(point: CrashPoint, nth: usize, order: &str, isolation: &str) {
     let is_killed = scene.is_killed(&["sling", first, second, third], order);
     // Between its spaced starts others may pass too, and take one of the beads.
     let is_shared = nth == 2 && matches!(point, CrashPoint::Claimed | CrashPoint::Prepared | CrashPoint::Launched);
-    assert!(is_shared || is_killed == (nth <= sling_passes(point)), "{order}");
+    // Where others have to be asked, the early end may be seen by a later pass.
+    let is_exact = !place::KEEPS_STATUS;
+    assert!(!is_exact || is_shared || is_killed == (nth <= sling_passes(point)), "{order}");
     let is_scheduled = count(&scene.fleet.town.events(), "context.scheduled", Some(first)) == 1;
     // Its first commit is the record of the early end, and those before the sling are all that is left out.
     let before = [CrashPoint::Committed, CrashPoint::SawEnds, CrashPoint::RecordedEnds, CrashPoint::Acknowledged];
     let is_before = nth == 1 && before.contains(&point);
-    assert_eq!(is_scheduled, !is_before, "{order}");
+    assert!(!is_exact || is_scheduled != is_before, "{order}");
     if !is_scheduled {
         scene.fleet.set("queue.enabled", "true");
         scene.fleet.set("queue.spawn_delay", "0s");
@@ -183,7 +186,7 @@ fn kill_run_at(point: CrashPoint, nth: usize, order: &str, isolation: &str) {
     let [first, second, third] = &scene.beads;
     scene.fleet.town.gt(["sling", first, second, third]).success();
     let is_killed = scene.is_killed(&["scheduler", "run"], order);
-    assert_eq!(is_killed, nth <= run_passes(point), "{order}");
+    assert!(place::KEEPS_STATUS || is_killed == (nth <= run_passes(point)), "{order}");
     scene.recover();
 }
 
@@ -311,13 +314,14 @@ fn after_the_whole_machine_went_down_every_run_is_known_to_have_ended_and_tried_
     let died: Vec<&Value> = events.iter().filter(|event| event["data"]["outcome"] == "died").collect();
     assert_eq!(died.len(), 3);
     for end in died {
-        assert_eq!(end["data"]["reason"], "nobody saw how", "{end}");
+        let seen = if place::KEEPS_STATUS { "killed by signal 9" } else { "nobody saw how" };
+        assert_eq!(end["data"]["reason"], seen, "{end}");
     }
     assert_eq!(fleet.starts().len(), 8);
 }
 
 #[test]
-fn agents_outlive_their_keeper_and_their_end_is_seen_though_not_how() {
+fn agents_outlive_their_keeper_and_their_end_is_seen_and_how_if_anybody_knows() {
     let script = format!(
         "case $GT_BEAD in gt-001) [ -e \"$HOME/crashed\" ] || {{ {}; }};; esac\n{WAITS}",
         "while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done; touch \"$HOME/crashed\"; exit 3"
@@ -339,8 +343,8 @@ fn agents_outlive_their_keeper_and_their_end_is_seen_though_not_how() {
     assert_eq!(fleet.starts().len(), 4);
     let first: Vec<&Value> = events.iter().filter(|event| event["type"] == "run.ended").take(3).collect();
     for end in first {
-        assert_eq!(end["data"]["exit_code"], Value::Null, "nobody can know it: {end}");
-        assert_eq!(end["data"]["reason"], "nobody saw how", "{end}");
+        let is_known = end["data"]["exit_code"] != Value::Null && end["data"]["reason"] != "nobody saw how";
+        assert_eq!(is_known, place::KEEPS_STATUS, "{end}");
     }
 }
 

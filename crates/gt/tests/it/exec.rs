@@ -381,13 +381,13 @@ fn a_run_in_one_place_is_not_taken_for_dead_by_another() {
     fleet.town.gt(["sling", "gt-a"]).success();
     fleet.start_daemon();
     fleet.until_events("run.started", Some("gt-a"), 1);
+    // From now on agents are started here, by this daemon and by the next.
     fleet.set("runtime", "process");
-    fleet.until_seen("the reason in `gt status`", || {
-        fleet.town.gt(["status"]).stdout.contains("is in another place; until it has ended `runtime` stays as it was")
-    });
+    fleet.kill_daemon();
+    fleet.start_daemon();
     assert_eq!(elsewhere.gt_json(["polecat", "list", "--json"])[0]["state"], "working");
-    fleet.set("runtime", "exec");
     fleet.open_gate("gate");
-    fleet.until_done(&["gt-a".to_owned()]);
+    let events = fleet.until_events("run.ended", Some("gt-a"), 1);
+    assert_eq!(count(&events, "scheduler.held_up", None), 0, "it is asked for where it is");
     assert_eq!(elsewhere.starts().len(), 1);
 }

@@ -366,5 +366,8 @@ impl Drop for Fleet {
         for pid in ours {
             kill(pid);
         }
+        // Terminals outlive their keeper.
+        let mut terminals = gt_runtime::terminal::Server::of(&self.town.path(".gt/keeper")).command();
+        terminals.arg("kill-server").stderr(Stdio::null()).status().ok();
     }
 }

@@ -14,7 +14,7 @@ fn a_healthy_town_says_so() {
     snapshot!(town.gt(["doctor"]).success(), @r"
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 1 bead, schema 3
+    ✓ store      [TOWN]/.gt/town.db is sound: 1 bead, schema [N]
     ✓ readiness  what is stored is what follows from the dependencies
     ✓ daemon     none runs, and nothing is scheduled
     ✓ rig        shop is at [TOWN]/shop
@@ -39,7 +39,7 @@ fn a_broken_config_is_a_finding_with_its_line() {
     $ gt doctor
     ✗ config     [TOWN]/town.toml: line 2: `scheduler.max_polecats` cannot be `"many"`: it must be a whole number from -1 to 1000000
         → `gt config unset scheduler.max_polecats` returns it to the default, `-1`
-    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 3
+    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema [N]
     ✓ readiness  what is stored is what follows from the dependencies
     ✓ daemon     none runs, and nothing is scheduled
     ✓ git        [VERSION]
@@ -50,7 +50,7 @@ fn a_broken_config_is_a_finding_with_its_line() {
     $ gt doctor
     ✗ config     [TOWN]/town.toml: line 1, column 11: unclosed table, expected `]` in `[scheduler`
         → mend line 1 of [TOWN]/town.toml in an editor
-    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 3
+    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema [N]
     ✓ readiness  what is stored is what follows from the dependencies
     ✓ daemon     none runs, and nothing is scheduled
     ✓ git        [VERSION]
@@ -61,7 +61,7 @@ fn a_broken_config_is_a_finding_with_its_line() {
     $ gt doctor
     ! config     [TOWN]/town.toml is missing; every setting has its default
         → put it back with `gt init`
-    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 3
+    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema [N]
     ✓ readiness  what is stored is what follows from the dependencies
     ✓ daemon     none runs, and nothing is scheduled
     ✓ git        [VERSION]
@@ -94,7 +94,7 @@ fn tampered_readiness_is_found_and_mended() {
     ○ gt-b2  P2  task  B
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema 3
+    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema [N]
     ✗ readiness  wrong for 1 bead: gt-b2 is stored as ready, and should be blocked
         → work it out anew with `gt doctor --fix`
     ✓ daemon     none runs, and nothing is scheduled
@@ -106,7 +106,7 @@ fn tampered_readiness_is_found_and_mended() {
     [exit 1]
     $ gt doctor --fix
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema 3
+    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema [N]
     ✓ readiness  mended: worked out anew for 1 bead
     ✓ daemon     none runs, and nothing is scheduled
     ✓ rig        shop is at [TOWN]/shop
@@ -116,7 +116,7 @@ fn tampered_readiness_is_found_and_mended() {
     ? disk [DEPENDS ON THE MACHINE]
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema 3
+    ✓ store      [TOWN]/.gt/town.db is sound: 2 beads, schema [N]
     ✓ readiness  what is stored is what follows from the dependencies
     ✓ daemon     none runs, and nothing is scheduled
     ✓ rig        shop is at [TOWN]/shop
@@ -138,7 +138,7 @@ fn a_rig_whose_repository_is_gone_is_a_finding() {
     snapshot!(answer, @r"
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema 3
+    ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema [N]
     ✓ readiness  what is stored is what follows from the dependencies
     ✓ daemon     none runs, and nothing is scheduled
     ✗ rig        shop: no git repository at [TOWN]/shop
@@ -169,19 +169,19 @@ fn a_store_of_a_newer_schema_is_left_alone() {
     assert_eq!(fs::read(town.store()).unwrap(), before);
     snapshot!(session(answers), @r#"
     $ gt ready
-    ! error: the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 3)
+    ! error: the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows [N])
     ! hint: use the newer gt that wrote it; nothing was changed
     [exit 4]
     $ gt create x
-    ! error: the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 3)
+    ! error: the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows [N])
     ! hint: use the newer gt that wrote it; nothing was changed
     [exit 4]
     $ gt ready --json
-    ! {"error":{"code":"unreachable","hint":"use the newer gt that wrote it; nothing was changed","message":"the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 3)"}}
+    ! {"error":{"code":"unreachable","hint":"use the newer gt that wrote it; nothing was changed","message":"the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows [N])"}}
     [exit 4]
     $ gt doctor
     ✓ config     [TOWN]/town.toml is fine
-    ✗ store      the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows 3)
+    ✗ store      the store [TOWN]/.gt/town.db was written by a newer gt (schema 99; this one knows [N])
         → use the newer gt that wrote it
     ✓ git        [VERSION]
     ? tmux [DEPENDS ON THE MACHINE]

@@ -106,11 +106,11 @@ fn a_worker_that_is_not_there_or_has_no_terminal_is_told_with_the_way_on() {
     ! hint: say which: `docs/Toast` or `shop/Toast`
     [exit 1]
     $ gt polecat attach shop/Toast
-    ! error: gt-id01 runs without a terminal
+    ! error: shop/Toast runs without a terminal
     ! hint: see what it prints with `gt polecat peek shop/Toast`
     [exit 1]
     $ gt polecat send shop/Toast hello
-    ! error: gt-id01 runs without a terminal
+    ! error: shop/Toast runs without a terminal
     ! hint: see what it prints with `gt polecat peek shop/Toast`
     [exit 1]
     ");

@@ -44,7 +44,10 @@ fn a_worker_is_told_something_and_its_screen_is_seen() {
     fleet.town.gt(["sling", "gt-a"]).success();
     fleet.until_seen("its question", || fleet.town.gt(["polecat", "peek", "Toast"]).stdout.contains("what now?"));
     let words = "go on; it's \"$HOME\" #{pane_id} ~ é;";
-    snapshot!(fleet.town.gt(["polecat", "send", "toast", words]), @r"");
+    snapshot!(fleet.town.gt(["polecat", "send", "toast", words]), @r#"
+    $ gt polecat send toast 'go on; it's "$HOME" #{pane_id} ~ é;'
+    shop/Toast was told.
+    "#);
     fleet.await_file("heard");
     let heard = std::fs::read_to_string(fleet.home("heard")).expect("it was written");
     assert_eq!(heard, format!("heard {words}\n"));
@@ -52,8 +55,18 @@ fn a_worker_is_told_something_and_its_screen_is_seen() {
     // What was on the screen is in the log now.
     let logs = fleet.town.gt(["polecat", "logs", "Toast"]);
     assert!(logs.stdout.contains("what now?") && logs.stdout.contains("heard go on"), "{logs}");
-    snapshot!(fleet.town.gt(["polecat", "send", "toast", "too late"]), @r"");
-    snapshot!(fleet.town.gt(["polecat", "attach", "toast"]), @r"");
+    snapshot!(fleet.town.gt(["polecat", "send", "toast", "too late"]), @r"
+    $ gt polecat send toast 'too late'
+    ! error: shop/Toast has no run
+    ! hint: what its last one printed: `gt polecat logs shop/Toast`
+    [exit 1]
+    ");
+    snapshot!(fleet.town.gt(["polecat", "attach", "toast"]), @r"
+    $ gt polecat attach toast
+    ! error: shop/Toast has no run
+    ! hint: what its last one printed: `gt polecat logs shop/Toast`
+    [exit 1]
+    ");
     fleet.assert_at_rest(&["gt-a".to_owned()]);
 }
 
@@ -63,7 +76,12 @@ fn a_person_attaches_answers_and_leaves() {
     fleet.hold(&["gt-a"]);
     fleet.town.gt(["sling", "gt-a"]).success();
     fleet.await_trace("start", 1);
-    snapshot!(fleet.town.gt(["polecat", "attach", "Toast"]), @r"");
+    snapshot!(fleet.town.gt(["polecat", "attach", "Toast"]), @r"
+    $ gt polecat attach Toast
+    ! error: attaching needs a terminal, and this is none
+    ! hint: see its screen with `gt polecat peek Toast`
+    [exit 1]
+    ");
     let desk = Desk::calling(&fleet, "polecat attach Toast");
     fleet.until_seen("the worker's screen on the desk", || desk.screen().contains("shall I?"));
     desk.tmux(&["send-keys", "-l", "yes"]);
@@ -87,6 +105,9 @@ fn a_run_stays_where_it_was_started_whatever_the_config_says_then() {
     fleet.until_events("run.started", Some("gt-b"), 1);
     let has_screen = |name: &str| fleet.town.gt(["polecat", "attach", name, "--dry-run"]).code == 0;
     assert_eq!((has_screen("Toast"), has_screen("Ember")), (true, false));
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/exec/other-host");
+    let place = fleet.home("elsewhere").display().to_string();
+    fleet.set("exec.command", &format!("[\"{program}\", \"--place\", \"{place}\"]"));
     fleet.set("runtime", "exec");
     fleet.kill_daemon();
     fleet.start_daemon();
@@ -105,11 +126,17 @@ fn without_tmux_the_config_decides() {
     let bin = fleet.home("bin");
     std::fs::create_dir(&bin).expect("the home can be written");
     for program in ["bash", "sh", "git", "env"] {
-        let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().expect("a shell is there");
+        let found =
+            Command::new("sh").args(["-c", &format!("command -v {program}")]).output().expect("a shell is there");
         let path = String::from_utf8(found.stdout).expect("paths here are text");
         std::os::unix::fs::symlink(path.trim(), bin.join(program)).expect("the home can be written");
     }
-    snapshot!(fleet.town.call(["sling", "gt-a"]).env("PATH", &bin).run(), @r"");
+    snapshot!(fleet.town.call(["sling", "gt-a"]).env("PATH", &bin).run(), @r"
+    $ gt sling gt-a
+    ! Could not start it, so it is scheduled: gt-a → shop (context: gt-wisp-id01)
+        dispatch is held up until [TIME]: no agent gets a terminal: tmux is not installed; without one: `gt config set runtime process`
+    Tracked by convoy hq-cv-id02.
+    ");
     let config = fleet.town.read("town.toml").replace("runtime = \"tmux\"\n", "");
     fleet.town.write("town.toml", config);
     fleet.town.gt(["scheduler", "resume"]).success();

@@ -91,9 +91,8 @@ pub(super) fn send(context: &Context, args: &SendArgs) -> Result<(), Failure> {
     }
     match sent {
         Sent::Shown => context.say(&format!("{who} was told.")),
-        Sent::Unseen => {
-            context.say(&format!("It was typed and submitted, but {who} did not show it: `gt polecat peek {}`", args.name))
-        }
+        Sent::Unseen => context
+            .say(&format!("It was typed and submitted, but {who} did not show it: `gt polecat peek {}`", args.name)),
     }
 }
 

@@ -130,7 +130,7 @@ fn what_is_refused_leaves_nothing_behind() {
     [exit 1]
     $ gt queue gt-abc --formula nosuch
     ! error: there is no formula `nosuch`
-    ! hint: the built-in one is `mol-polecat-work`
+    ! hint: `gt formula list` shows what there is
     [exit 3]
     $ gt queue gt-id01
     ! error: there is neither a bead nor a rig `gt-id01`
