@@ -291,7 +291,7 @@ impl Terminals {
             Question::List => self.take_list(answer.unwrap_or_default()),
             Question::Start(run, slot) => self.hear_start(&run, slot, answer),
             Question::Status(run) => self.hear_status(&run, answer.ok()),
-            Question::Screen(run) => self.hear_screen(&run, answer.ok()),
+            Question::Screen(run) => self.hear_screen(&run, answer),
             Question::Whatever => {}
         }
     }

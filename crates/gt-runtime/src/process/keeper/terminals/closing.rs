@@ -112,18 +112,25 @@ impl Terminals {
     }
 
     fn ask_screen(&mut self, run: &str) {
-        let Some(pane) = self.panes.get(run).map(|pane| pane.pane.clone()) else { return };
+        let Some(pane) = self.panes.get(run).map(|pane| quoted(&pane.pane)) else { return };
+        let Some(log) = self.records.get(run).map(|record| quoted(&record.log.to_string_lossy())) else { return };
         if let Some(closing) = self.closing.get_mut(run) {
             (closing.is_screen_asked, closing.ask_at) = (true, None);
         }
-        self.ask(Question::Screen(run.to_owned()), &format!("capture-pane -p -J -S - -t {}", quoted(&pane)));
+        // tmux writes it down itself: in an answer, what a pane shows could be taken for the end of the answer.
+        let buffer = quoted(&format!("gt-{run}"));
+        self.ask(Question::Whatever, &format!("capture-pane -J -S - -b {buffer} -t {pane}"));
+        self.ask(Question::Screen(run.to_owned()), &format!("save-buffer -b {buffer} {log}"));
+        self.ask(Question::Whatever, &format!("delete-buffer -b {buffer}"));
     }
 
-    pub(super) fn hear_screen(&mut self, run: &str, screen: Option<&str>) {
-        if let (Some(screen), Some(record)) = (screen, self.records.get(run))
-            && let Err(error) = fs::write(&record.log, tidied(screen))
-        {
-            note(&format!("cannot write the log of {run}: {error}"));
+    pub(super) fn hear_screen(&mut self, run: &str, answer: Result<&str, &str>) {
+        if let Some(log) = self.records.get(run).map(|record| record.log.clone()) {
+            let tidy = || fs::write(&log, tidied(&String::from_utf8_lossy(&fs::read(&log)?)));
+            let written = answer.map_err(str::to_owned).and_then(|_| tidy().map_err(|error| error.to_string()));
+            if let Err(cause) = written {
+                note(&format!("cannot write the log of {run}: {cause}"));
+            }
         }
         self.finish(run);
     }
