@@ -2,7 +2,8 @@
 //!
 //! A new place describes itself as a [`Place`] and gets a line in [`in_every_place`]; what it cannot do it says there.
 
-use gt_runtime::{Runtime, terminal};
+use gt_runtime::exec::ExecRuntime;
+use gt_runtime::{Handle, Runtime, terminal};
 
 use super::town::Town;
 
@@ -11,6 +12,8 @@ pub(crate) struct Place {
     /// What stands in a launch.
     pub launch: gt_runtime::Place,
     pub runtime: fn(&Town) -> Box<dyn Runtime>,
+    /// How it names a run that is gone.
+    pub gone: Handle,
     /// Why it cannot be tried on this machine.
     pub missing: fn() -> Option<&'static str>,
     /// What it adds to the environment of a run.
@@ -26,6 +29,7 @@ pub(crate) struct Place {
 pub(crate) const PROCESS: Place = Place {
     launch: gt_runtime::Place::Process,
     runtime: |town| Box::new(town.process_runtime()),
+    gone: Handle { pid: 4_000_000, birth: 1 },
     missing: || None,
     own_variables: &[],
     keeps_all_output: true,
@@ -36,6 +40,7 @@ pub(crate) const PROCESS: Place = Place {
 pub(crate) const TERMINAL: Place = Place {
     launch: gt_runtime::Place::Terminal,
     runtime: |town| Box::new(town.process_runtime()),
+    gone: Handle { pid: 4_000_000, birth: 1 },
     missing: || (!terminal::is_installed()).then_some("tmux is not installed"),
     own_variables: &["SHELL", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE"],
     keeps_all_output: false,
@@ -43,7 +48,24 @@ pub(crate) const TERMINAL: Place = Place {
     sees_ends_without_keeper: true,
 };
 
-/// Makes a test of every exercise in every place.
+/// Another directory, as if it were another host, through the project's example. It has no keeper, so it keeps the promises
+/// of every runtime and takes no part in the exercises of the keeper; more of it is in `tests/exec`.
+pub(crate) const ELSEWHERE: Place = Place {
+    launch: gt_runtime::Place::Process,
+    runtime: |town| {
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/exec/other-host");
+        let argv = [program.into(), "--place".into(), town.path("other").into_os_string()];
+        Box::new(ExecRuntime::new(argv.to_vec(), town.path("")))
+    },
+    gone: Handle::ELSEWHERE,
+    missing: || None,
+    own_variables: &[],
+    keeps_all_output: true,
+    hangs_up: false,
+    sees_ends_without_keeper: false,
+};
+
+/// Makes a test of every exercise in every place that has a keeper.
 macro_rules! in_every_place {
     ($($exercise:ident),+ $(,)?) => {
         $crate::it::place::tests_in!(process, PROCESS, $($exercise),+);

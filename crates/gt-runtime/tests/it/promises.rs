@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use gt_runtime::simulated::SimulatedRuntime;
-use gt_runtime::{Launch, Runtime, Sighting, Stop};
+use gt_runtime::{Handle, Launch, Runtime, Sighting, Stop};
 
-use super::place::in_every_place;
+use super::place::{in_every_place, tests_in};
 use super::town::{Town, known};
 
 /// A runtime together with the power to make a run exit.
@@ -16,6 +16,8 @@ trait Stage {
     fn launch(&self, run: &str) -> Launch;
     fn exit(&self, run: &str, code: i32);
     fn wait_for_news(&self);
+    /// How a run is known that is gone.
+    fn gone(&self) -> Handle;
 }
 
 struct Simulated {
@@ -42,6 +44,9 @@ impl Stage for Simulated {
     fn wait_for_news(&self) {
         self.news.recv_timeout(Duration::ZERO).unwrap();
     }
+    fn gone(&self) -> Handle {
+        Handle { pid: 4_000_000, birth: 1 }
+    }
 }
 
 impl Stage for Real<'_> {
@@ -53,13 +58,16 @@ impl Stage for Real<'_> {
         if !fifo.exists() {
             self.town.fifo(&format!("{run}.exit"));
         }
-        self.town.launch(run, &format!("read code < {run}.exit; exit $code"))
+        self.town.launch(run, &format!("read code < '{}'; exit $code", fifo.display()))
     }
     fn exit(&self, run: &str, code: i32) {
         fs::write(self.town.path(&format!("{run}.exit")), format!("{code}\n")).unwrap();
     }
     fn wait_for_news(&self) {
         self.town.wait_for_news();
+    }
+    fn gone(&self) -> Handle {
+        self.town.place().gone.clone()
     }
 }
 
@@ -68,6 +76,7 @@ macro_rules! promises {
     ($($promise:ident),+ $(,)?) => {
         $(mod $promise {
             super::in_every_place!(kept);
+            super::tests_in!(elsewhere, ELSEWHERE, kept);
             fn kept(town: &super::Town) {
                 super::$promise(&mut super::Real { runtime: town.watched_runtime(), town });
             }
@@ -129,7 +138,7 @@ fn a_run_that_was_never_started_is_not_seen(stage: &mut dyn Stage) {
 }
 
 fn a_run_that_was_started_once_and_is_gone_has_ended_somehow(stage: &mut dyn Stage) {
-    let gone = gt_runtime::Handle { pid: 4_000_000, birth: 1 };
+    let gone = stage.gone();
     let seen = stage.runtime().survey(&[known("gone", Some(&gone))]).unwrap();
     let Sighting::Ended(ending) = &seen["gone"] else { panic!("{seen:?}") };
     assert_eq!((ending.code, ending.signal), (None, None));
