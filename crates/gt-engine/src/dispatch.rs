@@ -5,10 +5,10 @@
 
 mod hear;
 mod prepare;
+mod remains;
 mod unsure;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use gt_core::plan::{PerSide, Policy};
@@ -20,10 +20,9 @@ use jiff::{SignedDuration, Timestamp};
 use crate::agents::Listener;
 use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
-use crate::settings::{Isolation, Settings};
+use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use crate::town::Town;
-use crate::worktrees;
 
 pub use self::hear::{LINGER_GRACE, lingers_until};
 pub(crate) use self::prepare::TOWN_TROUBLE;
@@ -439,69 +438,6 @@ impl Dispatcher {
             look.again.push(assignment);
         }
         Ok(())
-    }
-
-    /// A run that was started by a process which did not live to record it.
-    fn adopted(
-        &self,
-        run: &Run,
-        handle: &Handle,
-        store: &mut Store,
-        settings: &Settings,
-    ) -> Result<Started, TownError> {
-        let (worktree, branch) = self.workplace(run, store, settings)?.unzip();
-        let log = self.town.log_path(&run.id).display().to_string();
-        Ok(Started {
-            run: run.id.clone(),
-            pid: handle.pid,
-            birth: handle.birth,
-            branch: branch.flatten(),
-            worktree,
-            log,
-            formula: None,
-            conversation: None, // its agent tells it
-        })
-    }
-
-    /// A run that is gone, and nobody knows how.
-    fn ended_unseen(&mut self, run: &Run, store: &mut Store, settings: &Settings) -> Result<Ended, TownError> {
-        let (worktree, branch) = match run.state {
-            RunState::Starting => self.workplace(run, store, settings)?.unzip(),
-            _ => (run.worktree.clone(), Some(run.branch.clone())),
-        };
-        let kept = worktree.as_deref().and_then(|path| self.around.worktrees().unsaved(Path::new(path)));
-        Ok(Ended {
-            run: run.id.clone(),
-            code: None,
-            signal: None,
-            leftover: 0,
-            worktree,
-            branch: branch.flatten(),
-            kept,
-            told: self.last_words(run, settings),
-        })
-    }
-
-    /// The worktree that was made for a run whose start is not recorded, and the branch that is in it.
-    fn workplace(
-        &self,
-        run: &Run,
-        store: &mut Store,
-        settings: &Settings,
-    ) -> Result<Option<(String, Option<String>)>, TownError> {
-        if settings.isolation(&run.rig) == Isolation::None {
-            return Ok(None);
-        }
-        let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };
-        let there = worktrees::places(&self.town, &assignment).filter(|path| self.around.worktrees().is_there(path));
-        let mut there = there.map(|path| {
-            let branch = self.around.worktrees().branch(&path);
-            (path.display().to_string(), branch)
-        });
-        let own_branch = worktrees::branch_name(&assignment);
-        let first = there.next();
-        let is_its = |(_, branch): &(String, Option<String>)| branch.as_ref() == Some(&own_branch);
-        Ok(first.clone().into_iter().chain(there).find(is_its).or(first))
     }
 
     /// Ends what was told to stop, has run for too long, or lingers after its work is over.

@@ -1,0 +1,82 @@
+//! What is there of a run that is found, or found to be gone: its worktree, its branch, and what is not saved in them.
+
+use std::path::Path;
+
+use gt_core::run::RunState;
+use gt_runtime::Handle;
+use gt_store::{Ended, Run, Started, Store};
+
+use super::Dispatcher;
+use crate::error::TownError;
+use crate::settings::{Isolation, Settings};
+use crate::worktrees;
+
+impl Dispatcher {
+    /// A run that was started by a process which did not live to record it.
+    pub(super) fn adopted(
+        &self,
+        run: &Run,
+        handle: &Handle,
+        store: &mut Store,
+        settings: &Settings,
+    ) -> Result<Started, TownError> {
+        let (worktree, branch) = self.workplace(run, store, settings)?.unzip();
+        let log = self.town.log_path(&run.id).display().to_string();
+        Ok(Started {
+            run: run.id.clone(),
+            pid: handle.pid,
+            birth: handle.birth,
+            branch: branch.flatten(),
+            worktree,
+            log,
+            formula: None,
+            conversation: None, // its agent tells it
+        })
+    }
+
+    /// A run that is gone, and nobody knows how.
+    pub(super) fn ended_unseen(
+        &mut self,
+        run: &Run,
+        store: &mut Store,
+        settings: &Settings,
+    ) -> Result<Ended, TownError> {
+        let (worktree, branch) = match run.state {
+            RunState::Starting => self.workplace(run, store, settings)?.unzip(),
+            _ => (run.worktree.clone(), Some(run.branch.clone())),
+        };
+        let kept = worktree.as_deref().and_then(|path| self.around.worktrees().unsaved(Path::new(path)));
+        Ok(Ended {
+            run: run.id.clone(),
+            code: None,
+            signal: None,
+            leftover: 0,
+            worktree,
+            branch: branch.flatten(),
+            kept,
+            told: self.last_words(run, settings),
+        })
+    }
+
+    /// The worktree that was made for a run whose start is not recorded, and the branch that is in it.
+    pub(super) fn workplace(
+        &self,
+        run: &Run,
+        store: &mut Store,
+        settings: &Settings,
+    ) -> Result<Option<(String, Option<String>)>, TownError> {
+        if settings.isolation(&run.rig) == Isolation::None {
+            return Ok(None);
+        }
+        let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };
+        let there = worktrees::places(&self.town, &assignment).filter(|path| self.around.worktrees().is_there(path));
+        let mut there = there.map(|path| {
+            let branch = self.around.worktrees().branch(&path);
+            (path.display().to_string(), branch)
+        });
+        let own_branch = worktrees::branch_name(&assignment);
+        let first = there.next();
+        let is_its = |(_, branch): &(String, Option<String>)| branch.as_ref() == Some(&own_branch);
+        Ok(first.clone().into_iter().chain(there).find(is_its).or(first))
+    }
+}
