@@ -13,8 +13,8 @@ use super::presets::Prompt;
 use super::{Agent, hooks};
 use crate::town::Town;
 
-/// Variables of a surrounding agent or run that would mislead a new one.
-const NOT_INHERITED: [&str; 4] = ["CLAUDECODE", "GT_CRASH_AT", "GT_ACTOR", "BD_ACTOR"];
+/// Variables of a surrounding agent, run or terminal that would mislead a new one.
+const NOT_INHERITED: [&str; 6] = ["CLAUDECODE", "GT_CRASH_AT", "GT_ACTOR", "BD_ACTOR", "TMUX", "TMUX_PANE"];
 /// The kernel takes arguments of up to 128 KiB.
 const ARG_BYTES_MAX: usize = 120 * 1024;
 

@@ -42,8 +42,6 @@ pub struct Preset {
     /// `None`: it needs a terminal.
     pub headless: Option<Words>,
     env: &'static [(&'static str, &'static str)],
-    /// Set only for root, whom the agent would refuse otherwise.
-    root_env: &'static [(&'static str, &'static str)],
     /// Variables of a surrounding program that would mislead it.
     pub cleared: &'static [&'static str],
     /// What to do where its program is missing.
@@ -52,8 +50,7 @@ pub struct Preset {
 
 impl Preset {
     pub(super) fn env(&self) -> BTreeMap<String, String> {
-        let for_root = if rustix::process::geteuid().is_root() { self.root_env } else { &[] };
-        self.env.iter().chain(for_root).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        self.env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     /// The program that has to be there.
@@ -96,7 +93,6 @@ pub const PRESETS: [Preset; 5] = [
             Prompt::Stdin,
         )),
         env: &[],
-        root_env: &[("IS_SANDBOX", "1")],
         cleared: &["NODE_OPTIONS", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"],
         install: "npm install -g @anthropic-ai/claude-code",
     },
@@ -104,8 +100,10 @@ pub const PRESETS: [Preset; 5] = [
         name: "codex",
         speaks: Some(Vendor::Codex),
         terminal: Words(
+            // With its server in the background, commands of one run would get the environment of another.
             &[
                 "codex",
+                "--no-daemon",
                 "-c",
                 "allow_login_shell=false",
                 "-a",
@@ -134,8 +132,7 @@ pub const PRESETS: [Preset; 5] = [
             Prompt::Stdin,
         )),
         env: &[],
-        root_env: &[],
-        cleared: NODE,
+        cleared: &["NODE_OPTIONS", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID"],
         install: "npm install -g @openai/codex",
     },
     Preset {
@@ -147,7 +144,6 @@ pub const PRESETS: [Preset; 5] = [
             Prompt::Arg,
         )),
         env: &[],
-        root_env: &[],
         cleared: NODE,
         install: "npm install -g @google/gemini-cli",
     },
@@ -157,7 +153,6 @@ pub const PRESETS: [Preset; 5] = [
         terminal: Words(&["opencode", "--prompt"], Prompt::Arg),
         headless: Some(Words(&["opencode", "run", "--format", "json"], Prompt::Arg)),
         env: &[("OPENCODE_CONFIG_CONTENT", r#"{"permission":"allow"}"#)],
-        root_env: &[],
         cleared: NODE,
         install: "npm install -g opencode-ai",
     },
@@ -168,7 +163,6 @@ pub const PRESETS: [Preset; 5] = [
         terminal: Words(&["sh", "-c", r#"gt prime; exec "${SHELL:-sh}""#], Prompt::None),
         headless: None,
         env: &[],
-        root_env: &[],
         cleared: &[],
         install: "install a shell",
     },

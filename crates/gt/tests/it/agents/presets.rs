@@ -6,6 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use crate::fleet::Fleet;
 use crate::town::{session, snapshot};
 
+/// What a surrounding editor, agent or terminal would tell them, and is none of their business.
+const SURROUNDING: [&str; 4] = ["NODE_OPTIONS", "CLAUDECODE", "TMUX", "TMUX_PANE"];
+
 /// Puts a program of this name on the agent's PATH, which notes its arguments, input and environment, and ends its bead.
 fn install(fleet: &Fleet, name: &str) {
     let bin = fleet.home("bin");
@@ -34,7 +37,8 @@ fn each_is_told_how_to_speak_and_never_waits_for_an_answer() {
         install(&fleet, name);
         fleet.hold(&[bead]);
         let call = fleet.town.call(["sling", bead, "--agent", name]);
-        call.env("NODE_OPTIONS", "--inspect").env("CLAUDECODE", "1").run().success();
+        let call = SURROUNDING.iter().fold(call, |call, variable| call.env(variable, "1"));
+        call.run().success();
         fleet.until_done(&[bead.to_owned()]);
         let given = noted(&fleet, name, "in");
         let args = noted(&fleet, name, "args");
@@ -48,7 +52,8 @@ fn each_is_told_how_to_speak_and_never_waits_for_an_answer() {
             .collect();
         shown.push(format!("{name} {}, the assignment {how}", flags.join(" ")));
         let env = noted(&fleet, name, "env");
-        assert!(!env.contains("NODE_OPTIONS=") && !env.contains("CLAUDECODE="), "{env}");
+        let is_inherited = |variable: &&&str| env.lines().any(|line| line.split('=').next() == Some(**variable));
+        assert_eq!(SURROUNDING.iter().find(is_inherited), None, "{name}");
     }
     snapshot!(shown.join("\n"), @r"
     claude -p --output-format stream-json --verbose --session-id [RUN] --permission-mode bypassPermissions, the assignment on standard input
