@@ -9,6 +9,7 @@ mod codex;
 mod gemini;
 mod hook;
 mod opencode;
+mod record;
 mod words;
 
 use std::collections::BTreeSet;
@@ -310,6 +311,8 @@ pub struct Told {
     steps: Usage,
     step: Option<(String, Usage)>,
     total: Usage,
+    /// When the last hook was called.
+    hooked_at: Option<Timestamp>,
 }
 
 impl Told {
@@ -333,8 +336,24 @@ impl Told {
 
     /// Takes in what a hook was called with.
     pub fn hear_hook(&mut self, hook: &Hook) {
+        self.hooked_at = self.hooked_at.max(Some(hook.at));
         for fact in hook.facts() {
             self.take(fact, Source::Hook, hook.at);
+        }
+    }
+
+    /// Takes in a line of the record that it keeps itself. What its hooks have told since then is newer.
+    pub fn hear_record(&mut self, vendor: Vendor, line: &str, now: Timestamp) {
+        if line.len() > LINE_BYTES_MAX {
+            return;
+        }
+        let Ok(value) = serde_json::from_str::<Value>(line) else { return };
+        let (facts, at) = record::facts(vendor, &value, now);
+        for fact in facts {
+            let is_usage = matches!(fact, Fact::Total(_) | Fact::Step(..));
+            if is_usage || self.hooked_at.is_none_or(|hooked_at| at >= hooked_at) {
+                self.take(fact, Source::Hook, at);
+            }
         }
     }
 

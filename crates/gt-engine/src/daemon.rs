@@ -28,7 +28,7 @@ use crate::pace::Pace;
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
-use crate::wake::{Bell, FileWatch, WordWatch, Written};
+use crate::wake::{Bell, FileWatch, Follow, WordWatch, Written};
 use crate::{once, patrol, places};
 
 /// How soon after a write the store is looked at again, since a write is heard of before its commit can be seen.
@@ -72,7 +72,9 @@ pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
     let mut daemon = Daemon::new(once::dispatcher(town, actor), store, sender.clone(), log)?;
     daemon.begin()?;
     // Now that the store is in use its log is there to be watched; the first pass comes after.
-    listen(town, &sender)?;
+    if let Some(follow) = listen(town, &sender)? {
+        daemon.dispatcher.follow_records(follow);
+    }
     drop(sender);
     daemon.serve(&causes);
     daemon.end()
@@ -102,7 +104,7 @@ fn catch_signals(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
 }
 
 /// Every other way to be woken, each from a thread that does nothing but wait.
-fn listen(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
+fn listen(town: &Town, sender: &Sender<Cause>) -> Result<Option<Follow>, TownError> {
     let state_dir = town.state_dir();
     let socket = Bell::new(town).listen().map_err(|source| TownError::io("listen in", &state_dir, source))?;
     let wake = sender.clone();
@@ -110,7 +112,7 @@ fn listen(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
         let mut byte = [0];
         while socket.recv(&mut byte).is_ok() && wake.send(Cause::News).is_ok() {}
     });
-    listen_to_agents(town, sender);
+    let follow = listen_to_agents(town, sender);
     let files = FileWatch::new(town)?;
     let written = sender.clone();
     thread::spawn(move || {
@@ -122,14 +124,16 @@ fn listen(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
             written.send(cause).is_ok()
         });
     });
-    Ok(())
+    Ok(follow)
 }
 
 /// Wakes up when agents tell something. Where that cannot be watched, patrols and hooks are what is left.
-fn listen_to_agents(town: &Town, sender: &Sender<Cause>) {
-    let Ok(words) = WordWatch::new(town) else { return };
+fn listen_to_agents(town: &Town, sender: &Sender<Cause>) -> Option<Follow> {
+    let words = WordWatch::new(town).ok()?;
+    let follow = words.follow();
     let told = sender.clone();
     thread::spawn(move || words.for_each(|| told.send(Cause::Told).is_ok()));
+    Some(follow)
 }
 
 /// Has the runtime tell of every ending.

@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::inotify::{self, WatchFlags};
@@ -81,7 +82,33 @@ pub enum Written {
 /// Hears that agents print something or that their hooks do.
 #[derive(Debug)]
 pub struct WordWatch {
-    inotify: OwnedFd,
+    inotify: Arc<OwnedFd>,
+}
+
+/// Adds files to those that are watched.
+#[derive(Debug, Clone)]
+pub struct Follow(Arc<OwnedFd>);
+
+/// A file that is watched until this is dropped.
+#[derive(Debug)]
+pub struct Followed {
+    inotify: Arc<OwnedFd>,
+    watch: i32,
+}
+
+impl Follow {
+    /// `None`: it is not there yet, or there are too many already.
+    pub fn file(&self, path: &Path) -> Option<Followed> {
+        let watch = inotify::add_watch(&self.0, path, WatchFlags::MODIFY).ok()?;
+        Some(Followed { inotify: Arc::clone(&self.0), watch })
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        // A file that was removed is watched no more.
+        inotify::remove_watch(&self.inotify, self.watch).unwrap_or_default();
+    }
 }
 
 impl WordWatch {
@@ -91,7 +118,12 @@ impl WordWatch {
         let failed = |error: rustix::io::Errno| TownError::io("watch", &dir, error.into());
         let inotify = inotify::init(inotify::CreateFlags::CLOEXEC).map_err(failed)?;
         inotify::add_watch(&inotify, &dir, WatchFlags::MODIFY).map_err(failed)?;
-        Ok(WordWatch { inotify })
+        Ok(WordWatch { inotify: Arc::new(inotify) })
+    }
+
+    /// The way to have more files watched.
+    pub fn follow(&self) -> Follow {
+        Follow(Arc::clone(&self.inotify))
     }
 
     /// Calls when something was written, and however much is written not too often, until the call says that nobody

@@ -66,10 +66,14 @@ fn assistant(line: &Value) -> Vec<Fact> {
     facts.extend(
         parts(line).filter(|part| is_part(part, "tool_use")).filter_map(|part| name(part, "id")).map(Fact::ToolOpened),
     );
-    facts.extend(
-        line.get("message").and_then(|message| Some(Fact::Step(name(message, "id")?, usage(message.get("usage")?)))),
-    );
+    facts.extend(step(line));
     facts
+}
+
+/// What one message of the model has used.
+pub(super) fn step(line: &Value) -> Option<Fact> {
+    let message = line.get("message")?;
+    Some(Fact::Step(name(message, "id")?, usage(message.get("usage")?)))
 }
 
 fn tool_results(line: &Value) -> impl Iterator<Item = Fact> {

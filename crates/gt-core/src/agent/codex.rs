@@ -32,7 +32,7 @@ fn error_words(line: &Value) -> &str {
     inner.and_then(Value::as_str).unwrap_or("it failed")
 }
 
-fn usage(usage: &Value) -> Usage {
+pub(super) fn usage(usage: &Value) -> Usage {
     Usage {
         tokens_in: number(usage, "input_tokens"),
         tokens_out: number(usage, "output_tokens"),

@@ -26,6 +26,9 @@ const KEPT: [&str; 13] = [
     "agent_id",
 ];
 
+/// Longest path that is kept.
+const PATH_BYTES_MAX: usize = 1024;
+
 /// One call of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hook {
@@ -40,6 +43,9 @@ pub fn read_hook(vendor: Vendor, given: &str, at: Timestamp) -> Option<Hook> {
     let kept =
         |key: &&str| given.get(*key).and_then(Value::as_str).map(|text| ((*key).to_owned(), json!(message(text))));
     let mut fields: Map<String, Value> = KEPT.iter().filter_map(kept).collect();
+    if let Some(path) = record(&given) {
+        fields.insert("transcript_path".to_owned(), json!(path));
+    }
     let n_background = given.get("background_tasks").and_then(Value::as_array).map_or(0, Vec::len);
     if n_background > 0 {
         fields.insert("background".to_owned(), json!(n_background));
@@ -48,7 +54,19 @@ pub fn read_hook(vendor: Vendor, given: &str, at: Timestamp) -> Option<Hook> {
     (!hook.event().is_empty()).then_some(hook)
 }
 
+/// Where the agent keeps its record, as it tells when a conversation begins.
+fn record(given: &Map<String, Value>) -> Option<&str> {
+    let begins = given.get("hook_event_name").and_then(Value::as_str) == Some("SessionStart");
+    let path = given.get("transcript_path").filter(|_| begins)?.as_str()?;
+    (path.starts_with('/') && path.len() <= PATH_BYTES_MAX).then_some(path)
+}
+
 impl Hook {
+    /// The file in which the agent itself records the conversation that begins here.
+    pub fn record(&self) -> Option<&str> {
+        self.fields.get("transcript_path").and_then(Value::as_str)
+    }
+
     /// The line that is kept.
     pub fn to_line(&self) -> String {
         json!({ "at": crate::time::format(self.at), "vendor": self.vendor.as_str(), "hook": self.fields }).to_string()

@@ -264,6 +264,47 @@ fn who_is_silent_from_the_start_asks_for_trust_until_it_speaks() {
 }
 
 #[test]
+fn a_record_tells_what_hooks_do_not() {
+    let hear = |vendor: Vendor, lines: &[Value]| {
+        let mut told = Told::default();
+        told.hear_hook(&read_hook(vendor, r#"{"hook_event_name":"UserPromptSubmit"}"#, at(10)).expect("a hook"));
+        lines.iter().for_each(|line| told.hear_record(vendor, &line.to_string(), at(20)));
+        told
+    };
+    let event = |second: i64, payload: Value| json!({ "timestamp": at(second).to_string(), "type": "event_msg", "payload": payload });
+    let used = |n: u64| json!({ "type": "token_count", "info": { "total_token_usage": { "input_tokens": n, "cached_input_tokens": 1, "output_tokens": 2 } } });
+    let over = |error: Value| json!({ "type": "task_complete", "last_agent_message": null, "error": error });
+    let limit = over(
+        json!({ "message": "You’ve hit your usage limit. Try again in 2 hours.", "codex_error_info": "usage_limit_exceeded" }),
+    );
+    let told = hear(Vendor::Codex, &[event(11, used(100)), event(12, used(200)), event(13, limit.clone())]);
+    assert_eq!((told.usage().tokens_in, told.usage().tokens_out), (200, 2));
+    assert_eq!((told.activity(), told.since()), (Some(Activity::Waiting(Need::Limit)), Some(at(13))));
+    assert_eq!(told.failure().and_then(|failure| failure.until), Some(at(13 + 7200)));
+    let well = hear(Vendor::Codex, &[event(13, over(Value::Null)), json!("no object"), json!({ "payload": 1 })]);
+    assert_eq!(well.activity(), Some(Activity::Working), "a turn that ends well is told by a hook");
+    let old = hear(Vendor::Codex, &[event(9, limit)]);
+    assert_eq!(old.activity(), Some(Activity::Working), "it was asked again since then");
+    let message = |id: &str| json!({ "type": "assistant", "message": { "id": id, "usage": { "input_tokens": 5, "output_tokens": 3 } } });
+    let told = hear(Vendor::Claude, &[message("a"), message("a"), message("b"), json!({ "type": "user" })]);
+    assert_eq!((told.usage().tokens_in, told.usage().tokens_out), (10, 6));
+    assert_eq!(told.activity(), Some(Activity::Working));
+}
+
+#[test]
+fn a_record_has_its_place_from_the_start_of_a_conversation() {
+    let record = |event: &str, path: &str| {
+        let given = json!({ "hook_event_name": event, "transcript_path": path }).to_string();
+        let hook = read_hook(Vendor::Codex, &given, at(0)).expect("a hook");
+        Hook::parse(&hook.to_line()).expect("a line of ours").record().map(str::to_owned)
+    };
+    assert_eq!(record("SessionStart", "/a/b.jsonl").as_deref(), Some("/a/b.jsonl"));
+    assert_eq!(record("Stop", "/a/b.jsonl"), None);
+    assert_eq!(record("SessionStart", "b.jsonl"), None);
+    assert_eq!(record("SessionStart", &format!("/{}", "x".repeat(5000))), None);
+}
+
+#[test]
 fn only_what_decides_something_calls_for_a_look() {
     let decides = |call: Value| read_hook(Vendor::Claude, &call.to_string(), at(0)).map(|hook| hook.decides());
     assert_eq!(decides(json!({ "hook_event_name": "PreToolUse", "tool_name": "Bash" })), Some(false));
@@ -388,6 +429,7 @@ proptest! {
             for (second, line) in lines.iter().enumerate() {
                 let before = told.usage();
                 told.hear_line(vendor, &line.to_string(), at(second as i64));
+                told.hear_record(vendor, &line.to_string(), at(second as i64));
                 if let Some(hook) = read_hook(vendor, &line.to_string(), at(second as i64)) {
                     prop_assert_eq!(Hook::parse(&hook.to_line()), Some(hook.clone()));
                     told.hear_hook(&hook);

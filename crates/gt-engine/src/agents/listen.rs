@@ -1,12 +1,14 @@
-//! Reading what agents have told: the stream that they print, or the lines that their hooks have left.
+//! Reading what agents have told: the stream that they print, or the lines that their hooks have left and the record that
+//! they keep themselves.
 //!
 //! What was read is kept in mind; of each file only its end is read, and of a flood only the last of it. Whoever begins to
 //! listen later reads the same files again, so nothing of this has to be stored.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
 use gt_core::agent::{Failure, Hook, LINE_BYTES_MAX, Told, Vendor};
 use gt_store::{Run, Telling};
@@ -14,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::hooks::{HOOKED_MARK, TERMINAL_MARK};
 use crate::town::Town;
+use crate::wake::{Follow, Followed};
 
 /// No more than this is read of a file at a time; what lies before is passed over.
 const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -23,10 +26,15 @@ const COST_STEP_MICROS: u64 = 10_000;
 /// The first hook of an agent is called within a second or two of its start.
 const SILENCE: SignedDuration = SignedDuration::from_secs(20);
 
+/// Opening does not wait for anybody.
+const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+
 /// Whoever listens to the agents of a town.
 #[derive(Debug, Default)]
 pub struct Listener {
     ears: BTreeMap<String, Ear>,
+    /// Has us woken when an agent writes its own record.
+    follow: Option<Follow>,
 }
 
 /// What is known of one run.
@@ -36,6 +44,7 @@ struct Ear {
     told: Told,
     log: Tail,
     events: Tail,
+    record: Option<Record>,
     is_in_terminal: bool,
     /// Whether we gave it hooks, so that it should say something.
     is_hooked: bool,
@@ -43,7 +52,20 @@ struct Ear {
     failure: Option<Failure>,
 }
 
+/// The record that an agent on a screen keeps itself.
+#[derive(Debug)]
+struct Record {
+    path: PathBuf,
+    tail: Tail,
+    followed: Option<Followed>,
+}
+
 impl Listener {
+    /// From now on whoever has this is woken by what agents write into their own records.
+    pub fn follow_with(&mut self, follow: Follow) {
+        self.follow = Some(follow);
+    }
+
     /// Whether somebody is listened to.
     pub fn is_listening(&self) -> bool {
         !self.ears.is_empty()
@@ -63,6 +85,10 @@ impl Listener {
             let Some(vendor) = speaks(&run.agent) else { continue };
             let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(vendor));
             ear.hear(town, &run.id, false, now);
+            if ear.follow(self.follow.as_ref()) {
+                // Of what was written meanwhile nobody was woken.
+                ear.hear(town, &run.id, false, now);
+            }
             if ear.is_hooked && silent_until(run).is_some_and(|at| now >= at) {
                 ear.told.hear_silence(now);
             }
@@ -108,6 +134,7 @@ impl Ear {
             told: Told::default(),
             log: Tail::default(),
             events: Tail::default(),
+            record: None,
             is_in_terminal: false,
             is_hooked: false,
             failure: None,
@@ -120,19 +147,33 @@ impl Ear {
 
     /// What cannot be read now is read later.
     fn hear(&mut self, town: &Town, run: &str, is_over: bool, now: Timestamp) {
-        let Ear { vendor, told, log, events, is_in_terminal, is_hooked, .. } = self;
+        let Ear { vendor, told, log, events, record, is_in_terminal, is_hooked, .. } = self;
         let heard = events.read(&town.events_path(run), is_over, |line| {
             *is_hooked |= line == HOOKED_MARK;
             *is_in_terminal |= line == TERMINAL_MARK || line == HOOKED_MARK;
             if let Some(hook) = Hook::parse(line) {
                 told.hear_hook(&hook);
+                note_record(record, &hook);
             }
         });
         heard.unwrap_or_default();
         // What stands on a screen is a picture, whatever it looks like.
         if !*is_in_terminal {
             log.read(&town.log_path(run), is_over, |line| told.hear_line(*vendor, line, now)).unwrap_or_default();
+        } else if let Some(Record { path, tail, .. }) = record {
+            tail.read(path, is_over, |line| told.hear_record(*vendor, line, now)).unwrap_or_default();
         }
+    }
+
+    /// Has us woken when its record grows; says whether that is new. What cannot be followed is read when something else
+    /// wakes us.
+    fn follow(&mut self, follow: Option<&Follow>) -> bool {
+        let Some((record, follow)) = self.record.as_mut().zip(follow).filter(|(record, _)| record.followed.is_none())
+        else {
+            return false;
+        };
+        record.followed = follow.file(&record.path);
+        record.followed.is_some()
     }
 
     /// Whether it has told something that should be remembered, and is not.
@@ -148,6 +189,14 @@ impl Ear {
     }
 }
 
+/// A conversation that begins has a record of its own.
+fn note_record(record: &mut Option<Record>, hook: &Hook) {
+    let known = record.as_ref().map(|record| record.path.as_path());
+    if let Some(path) = hook.record().map(Path::new).filter(|path| known != Some(*path)) {
+        *record = Some(Record { path: path.to_owned(), tail: Tail::default(), followed: None });
+    }
+}
+
 /// How far a file has been read.
 #[derive(Debug, Default)]
 struct Tail {
@@ -159,12 +208,17 @@ struct Tail {
 impl Tail {
     /// Calls for each line that was finished since the last time; at the end also for one that never will be.
     fn read(&mut self, path: &Path, is_over: bool, mut heard: impl FnMut(&str)) -> io::Result<()> {
-        let mut file = match File::open(path) {
+        // What an agent names may be anything, and nothing here waits for a pipe.
+        let mut file = match OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        let length = file.metadata()?.len();
+        let data = file.metadata()?;
+        if !data.is_file() {
+            return Ok(());
+        }
+        let length = data.len();
         if length < self.offset {
             *self = Tail::default();
         }

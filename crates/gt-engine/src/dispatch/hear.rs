@@ -12,6 +12,7 @@ use super::Dispatcher;
 use crate::agents;
 use crate::error::TownError;
 use crate::settings::Settings;
+use crate::wake::Follow;
 
 /// How long an agent may live on after its last word.
 pub const LINGER_GRACE: SignedDuration = SignedDuration::from_secs(30);
@@ -20,6 +21,11 @@ impl Dispatcher {
     /// From now on what agents tell is listened to in every pass.
     pub fn listen_to_agents(&mut self) {
         self.is_listening = true;
+    }
+
+    /// From now on what agents write into records of their own wakes whoever watches with this.
+    pub fn follow_records(&mut self, follow: Follow) {
+        self.listener.follow_with(follow);
     }
 
     /// Whether agents have told something that a pass should record.

@@ -86,6 +86,28 @@ fn what_stands_on_a_screen_is_no_stream_and_silence_is_a_question() {
 }
 
 #[test]
+fn a_record_is_read_wherever_its_hook_says_and_nothing_waits_for_a_pipe() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let now = Timestamp::from_second(1_800_000_000).expect("a time");
+    let (town, _) = Town::init(dir.path(), &gt_store::Stamp::new(now, "tester")).expect("the directory is empty");
+    fs::create_dir_all(town.logs_dir()).expect("the town can be written");
+    let record = dir.path().join("record.jsonl");
+    let pipe = dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("it is installed");
+    assert!(made.success());
+    for (path, tokens_out) in [(&record, 7), (&pipe, 0)] {
+        let start = serde_json::json!({ "hook_event_name": "SessionStart", "transcript_path": path });
+        let hook = gt_core::agent::read_hook(Vendor::Claude, &start.to_string(), now).expect("a hook");
+        let line = r#"{"type":"assistant","message":{"id":"a","usage":{"input_tokens":1,"output_tokens":7}}}"#;
+        fs::write(&record, format!("{line}\n")).expect("it can be written");
+        fs::write(town.events_path("r"), format!("{HOOKED_MARK}\n{}\n", hook.to_line())).expect("it can be written");
+        let mut ear = Ear::new(Vendor::Claude);
+        ear.hear(&town, "r", true, now);
+        assert_eq!(ear.told.usage().tokens_out, tokens_out);
+    }
+}
+
+#[test]
 fn a_file_that_was_begun_anew_is_read_from_its_beginning() {
     let mut log = Log::new();
     log.write("one\ntwo\n");
