@@ -268,7 +268,9 @@ fn a_record_tells_what_hooks_do_not() {
     let hear = |vendor: Vendor, lines: &[Value]| {
         let mut told = Told::default();
         told.hear_hook(&read_hook(vendor, r#"{"hook_event_name":"UserPromptSubmit"}"#, at(10)).expect("a hook"));
-        lines.iter().for_each(|line| told.hear_record(vendor, &line.to_string(), at(20)));
+        for line in lines {
+            told.hear_record(vendor, &line.to_string(), at(20));
+        }
         told
     };
     let event = |second: i64, payload: Value| json!({ "timestamp": at(second).to_string(), "type": "event_msg", "payload": payload });

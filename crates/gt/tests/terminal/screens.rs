@@ -143,3 +143,23 @@ fn without_tmux_the_config_decides() {
     fleet.town.call(["sling", "gt-b"]).env("PATH", &bin).run().success();
     fleet.until_events("bead.closed", Some("gt-b"), 1);
 }
+
+#[test]
+fn what_an_agent_writes_only_into_its_own_record_is_heard_at_once() {
+    let start =
+        r#"echo "{\"hook_event_name\":\"SessionStart\",\"transcript_path\":\"$HOME/record\"}" | gt agent-event codex"#;
+    let limit = r#"echo '{"payload":{"type":"task_complete","error":{"message":"You have hit your usage limit."}}}'"#;
+    // It is quiet for so long that nothing else wakes the daemon.
+    let gate = r#"while [ ! -e "$HOME/go" ]; do sleep 0.02; done; sleep 3"#;
+    let fleet =
+        Fleet::new(&format!("touch \"$HOME/record\"\n{start}\n{gate}\n{limit} >> \"$HOME/record\"\nexec sleep 600"));
+    fleet.set("agents.scripted.speaks", "codex");
+    fleet.start_daemon();
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    let worker = || fleet.town.gt(["polecat", "list", "--json"]).json()[0].clone();
+    fleet.until_seen("that it works, by its own word", || worker()["activity"] == "working");
+    fleet.open_gate("go");
+    fleet.until_events("run.waiting", Some("gt-a"), 1);
+    assert_eq!(worker()["waiting_for"], "limit");
+}
