@@ -1,11 +1,12 @@
-//! The agents' own command lines: where they are, how they are called, and what they need to reach the scripted model.
+//! The agents' own programs: where they are, and what a user has set up so that they reach the scripted model.
 //!
-//! All of it is what a user would write into `town.toml`. Nothing is read from or written to the user's own homes.
+//! How they are started is the product's business: here are only the variables and files of somebody who uses them, and the
+//! command lines of somebody who wants to be asked. Nothing is read from or written to the user's own homes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Names the directory with the agents' programs; `cargo xtask test --with-agents` sets it.
 pub(crate) const VARIABLE: &str = "GT_TEST_AGENTS";
@@ -19,6 +20,7 @@ pub(crate) enum Cli {
 /// What an agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rights {
+    /// As the presets are.
     All,
     /// Only what harms nothing; for the rest it has to ask.
     Few,
@@ -35,37 +37,23 @@ pub(crate) enum Place {
     Terminal,
 }
 
-/// What the command lines depend on.
+impl Place {
+    pub(crate) fn runtime(self) -> &'static str {
+        match self {
+            Place::Process => "process",
+            Place::Terminal => "tmux",
+        }
+    }
+}
+
+/// What the agents' sections and files depend on.
 pub(crate) struct Setup<'a> {
-    pub(crate) programs: &'a Path,
     pub(crate) rights: Rights,
     pub(crate) place: Place,
     pub(crate) home: &'a Path,
     pub(crate) town: &'a Path,
     pub(crate) url: &'a str,
 }
-
-/// Runs an agent on a screen of its own, as long as it lives. The server has the environment of its first client.
-const IN_TERMINAL: &str = r#"tmux -S "$HOME/$GT_BEAD.tmux" -f /dev/null new-session -d -x 120 -y 40 -c "$PWD" "$@"
-tmux -S "$HOME/$GT_BEAD.tmux" wait-for end
-"#;
-
-/// Keeps what an agent tells, one line each.
-const HOOK: &str = r#"{ tr -d '\n'; echo; } >> "$HOME/$GT_BEAD.hooks""#;
-
-const CLAUDE_HOOKS: [&str; 8] = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PermissionRequest",
-    "PostToolUse",
-    "Stop",
-    "StopFailure",
-    "SessionEnd",
-];
-
-const CODEX_HOOKS: [&str; 6] =
-    ["SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "Stop"];
 
 /// The directory with the programs, or nothing where the tests are to be skipped.
 pub(crate) fn programs() -> Option<PathBuf> {
@@ -90,37 +78,57 @@ impl Cli {
     pub(crate) fn section(self, setup: &Setup<'_>) -> String {
         let own = setup.home.join(self.name());
         fs::create_dir_all(&own).expect("the home can be written");
-        for (name, text) in self.files(setup) {
-            fs::write(own.join(name), text).expect("the home can be written");
-        }
-        let program = setup.programs.join(self.name()).display().to_string();
-        let (mut command, prompt) = match setup.place {
-            Place::Process => (vec![program], "stdin"),
-            Place::Terminal => (vec!["sh".to_owned(), in_terminal(setup.home), program], "arg"),
+        let (file, text) = match self {
+            Cli::Claude => (".claude.json", claude_state(setup)),
+            Cli::Codex => ("config.toml", codex_config(setup.url)),
         };
-        command.extend(self.arguments(setup, &own));
+        fs::write(own.join(file), text).expect("the home can be written");
         let env = self.variables(&own, setup.url);
         let env: Vec<String> = env.into_iter().map(|(name, value)| format!("{name} = {value:?}")).collect();
         let (name, env) = (self.name(), env.join("\n"));
-        format!("\n[agents.{name}]\nprompt = {prompt:?}\ncommand = {command:?}\n\n[agents.{name}.env]\n{env}\n")
+        format!("{}\n[agents.{name}.env]\n{env}\n", self.own_command(setup))
     }
 
-    fn arguments(self, setup: &Setup<'_>, own: &Path) -> Vec<String> {
-        match self {
-            Cli::Claude => claude_arguments(setup, own),
-            Cli::Codex => codex_arguments(setup),
-        }
-    }
-
-    fn files(self, setup: &Setup<'_>) -> Vec<(&'static str, String)> {
-        match self {
-            Cli::Claude => {
-                let hooks: Value = CLAUDE_HOOKS.iter().map(|event| ((*event).to_owned(), hook())).collect();
-                let settings = json!({ "hooks": hooks, "skipDangerousModePermissionPrompt": true });
-                vec![("settings.json", settings.to_string()), (".claude.json", claude_state(setup))]
+    /// The command of a user who wants something else than the preset.
+    fn own_command(self, setup: &Setup<'_>) -> String {
+        let command: &[&str] = match (self, setup.place, setup.rights) {
+            (_, _, Rights::All) | (Cli::Claude, _, Rights::None) => return String::new(),
+            (Cli::Claude, Place::Process, Rights::Few) => {
+                &["claude", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default"]
             }
-            Cli::Codex => vec![("config.toml", codex_config(setup.url))],
-        }
+            (Cli::Claude, Place::Terminal, Rights::Few) => {
+                &["claude", "--settings", "{settings}", "--permission-mode", "default"]
+            }
+            (Cli::Codex, Place::Process, _) => {
+                &["codex", "exec", "--json", "-c", "allow_login_shell=false", "-s", "workspace-write", "-"]
+            }
+            (Cli::Codex, Place::Terminal, Rights::Few) => &[
+                "codex",
+                "--no-daemon",
+                "-c",
+                "allow_login_shell=false",
+                "-a",
+                "on-request",
+                "-s",
+                "workspace-write",
+                "--dangerously-bypass-hook-trust",
+                "{codex-trust}",
+                "{codex-hooks}",
+            ],
+            (Cli::Codex, Place::Terminal, Rights::None) => &[
+                "codex",
+                "--no-daemon",
+                "-c",
+                "allow_login_shell=false",
+                "-s",
+                "danger-full-access",
+                "--dangerously-bypass-hook-trust",
+                "{codex-hooks}",
+            ],
+        };
+        let prompt = if setup.place == Place::Process { "stdin" } else { "arg" };
+        let name = self.name();
+        format!("\n[agents.{name}]\ncommand = {command:?}\nprompt = {prompt:?}\nspeaks = {name:?}\n")
     }
 
     fn variables(self, own: &Path, url: &str) -> Vec<(&'static str, String)> {
@@ -143,47 +151,6 @@ impl Cli {
     }
 }
 
-fn claude_arguments(setup: &Setup<'_>, own: &Path) -> Vec<String> {
-    let mode = if setup.rights == Rights::All { "bypassPermissions" } else { "default" };
-    let settings = own.join("settings.json").display().to_string();
-    let first = match setup.place {
-        Place::Process => words(&["-p", "--output-format", "stream-json", "--verbose"]),
-        Place::Terminal => words(&["--settings", &settings]),
-    };
-    [first, words(&["--permission-mode", mode])].concat()
-}
-
-fn codex_arguments(setup: &Setup<'_>) -> Vec<String> {
-    let (asks, sandbox) = match setup.rights {
-        Rights::All => ("never", "danger-full-access"),
-        Rights::Few | Rights::None => ("on-request", "workspace-write"),
-    };
-    // A login shell would put the system's PATH in place of ours, and `gt` would not be found.
-    let last = words(&["-c", "allow_login_shell=false", "-s", sandbox]);
-    match setup.place {
-        Place::Process => [words(&["exec", "--json"]), last, words(&["-"])].concat(),
-        // With its background server, commands of one run would get the environment of another.
-        Place::Terminal => {
-            let first = words(&["--no-daemon", "--dangerously-bypass-hook-trust", "-a", asks]);
-            [first, codex_overrides(setup), last].concat()
-        }
-    }
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-fn in_terminal(home: &Path) -> String {
-    let script = home.join("in-terminal.sh");
-    fs::write(&script, IN_TERMINAL).expect("the home can be written");
-    script.display().to_string()
-}
-
-fn hook() -> Value {
-    json!([{ "hooks": [{ "type": "command", "command": HOOK, "timeout": 5 }] }])
-}
-
 /// As after a first start by hand: the theme chosen and, unless nobody may, the town trusted with all below it.
 fn claude_state(setup: &Setup<'_>) -> String {
     let town = setup.town.display().to_string();
@@ -199,16 +166,6 @@ fn codex_config(url: &str) -> String {
          base_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n\
          request_max_retries = 2\nstream_max_retries = 2\n"
     )
-}
-
-/// Hooks, and trust in the repository, which counts for its worktrees.
-fn codex_overrides(setup: &Setup<'_>) -> Vec<String> {
-    let repository = setup.town.join("shop").display().to_string();
-    let trust = format!("projects={{{repository:?}={{trust_level=\"trusted\"}}}}");
-    let hook = format!("[{{hooks=[{{type=\"command\",command={HOOK:?},timeout=5}}]}}]");
-    let hooks = CODEX_HOOKS.iter().map(|event| format!("hooks.{event}={hook}"));
-    let trust = (setup.rights != Rights::None).then_some(trust);
-    hooks.chain(trust).flat_map(|setting| ["-c".to_owned(), setting]).collect()
 }
 
 #[test]

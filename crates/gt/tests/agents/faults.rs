@@ -44,44 +44,54 @@ fn one_that_may_not_act_is_not_believed(cli: Cli) -> Option<(Workshop, Value)> {
 }
 
 #[test]
-fn a_limit_of_claude_delays_the_work_and_does_not_lose_it() {
-    let Some(said) = a_limit_delays_the_work(Cli::Claude) else { return };
+fn a_limit_of_claude_holds_it_up_until_the_time_it_tells_and_costs_nothing() {
+    let Some((shop, limited)) = a_limit_holds_up_and_costs_nothing(Cli::Claude, Cli::Codex) else { return };
+    let said = shop.said(&limited);
     let event = said.iter().find(|line| line["type"] == "rate_limit_event").expect("it tells of the limit");
-    let info = &event["rate_limit_info"];
-    assert!(info["status"] == "rejected" && info["resetsAt"].is_u64(), "{info}");
+    let resets_at = event["rate_limit_info"]["resetsAt"].as_i64().expect("it tells when");
+    let events = shop.fleet.town.events();
+    let held_up = events.iter().find(|event| event["type"] == "scheduler.held_up").expect("it was held up");
+    let until: jiff::Timestamp = held_up["data"]["until"].as_str().expect("a time").parse().expect("a time");
+    assert_eq!(until.as_second(), resets_at, "{held_up}");
 }
 
 #[test]
-fn a_limit_of_codex_delays_the_work_and_does_not_lose_it() {
-    let Some(said) = a_limit_delays_the_work(Cli::Codex) else { return };
-    let failed = said.iter().find(|line| line["type"] == "turn.failed").expect("it tells that it failed");
-    let message = failed["error"]["message"].as_str().expect("a text");
-    assert!(message.contains("hit your usage limit"), "{message}");
+fn a_limit_of_codex_holds_it_up_and_costs_nothing() {
+    let Some((shop, limited)) = a_limit_holds_up_and_costs_nothing(Cli::Codex, Cli::Claude) else { return };
+    let reason = limited["data"]["reason"].as_str().expect("a text");
+    assert!(reason.contains("hit your usage limit"), "{}", shop.logs());
 }
 
-fn a_limit_delays_the_work(cli: Cli) -> Option<Vec<Value>> {
-    let shop = Workshop::open(first(Answer::Limit(2)), Rights::All)?;
-    shop.fleet.set("witness.redispatch_cooldown", "0s");
+fn a_limit_holds_up_and_costs_nothing(cli: Cli, other: Cli) -> Option<(Workshop, Value)> {
+    let script = first(Answer::Limit(3600)).with("gt-b", Script::working());
+    let shop = Workshop::open(script, Rights::All)?;
     shop.sling(cli, "gt-a");
-    let limited = shop.await_end("gt-a", 1);
-    assert_eq!(limited["data"]["exit_code"], 1, "{}", shop.logs());
-    let end = shop.await_end("gt-a", 2);
-    assert_eq!(end["data"]["outcome"], "completed", "{}", shop.logs());
-    assert_eq!(shop.questions("gt-a").len(), 3, "the limit is asked about once, the work twice");
-    shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
-    Some(shop.said(&limited))
+    let limited = shop.assert_limit_is_survived(cli, other);
+    assert_eq!(limited["data"]["exit_code"], 1, "{limited}");
+    Some((shop, limited))
 }
 
-/// Two beads of which one meets a model that does not know the key, the other one that has too much to do.
+#[test]
+fn a_limit_that_has_passed_is_forgotten_by_itself() {
+    let Some(shop) = Workshop::open(first(Answer::Limit(2)), Rights::All) else { return };
+    shop.sling(Cli::Claude, "gt-a");
+    assert_eq!(shop.await_end("gt-a", 1)["data"]["outcome"], "rate-limited", "{}", shop.logs());
+    assert_eq!(shop.await_end("gt-a", 2)["data"]["outcome"], "completed", "{}", shop.logs());
+    shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
+}
+
+/// Two beads of which one meets a model that does not know the key, the other one that has too much to do. Each has an
+/// account of its own, so that neither holds up the other.
 fn refused(cli: Cli) -> Option<[Vec<Value>; 2]> {
     let script = Script::default().with("gt-a", vec![Answer::Unauthorised]).with("gt-b", vec![Answer::Overloaded]);
     let shop = Workshop::open(script, Rights::All)?;
-    shop.fleet.set("witness.redispatch_cooldown", "1h");
-    shop.sling(cli, "gt-a");
-    shop.sling(cli, "gt-b");
-    Some(["gt-a", "gt-b"].map(|bead| {
+    Some([("gt-a", "auth"), ("gt-b", "overloaded")].map(|(bead, failure)| {
+        shop.fleet.hold(&[bead]);
+        shop.gt(&["sling", bead, "--agent", cli.name(), "--account", bead]);
         let end = shop.await_end(bead, 1);
-        assert_eq!((&end["data"]["outcome"], &end["data"]["exit_code"]), (&"died".into(), &1.into()), "{end}");
+        let data = &end["data"];
+        assert_eq!((&data["outcome"], &data["failure"]), (&"agent-unable".into(), &failure.into()), "{end}");
+        assert_eq!(data["exit_code"], 1, "{end}");
         shop.said(&end)
     }))
 }

@@ -1,16 +1,12 @@
-//! Agents on a screen: what they tell through their hooks, when they wait for a person, and that they do not end by
-//! themselves.
+//! Agents on screens of the town's tmux: what is known of them by what they tell, when they wait for a person, and that
+//! whoever does not end by itself is ended.
 //!
-//! The screens are tmux servers of the test's own. Nothing that is decided here is read off a screen, except that a
-//! question is on it which no hook tells of.
+//! Nothing is decided by a screen. It is looked at only as a person would, to see a question before answering it.
 
-use std::fs;
-use std::path::Path;
+use gt_model::{Answer, Script, TOKENS, WORK};
 
-use gt_model::{Answer, Script, WORK};
-use serde_json::Value;
-
-use crate::cli::{Cli, Place, Rights, programs};
+use crate::cli::{Cli, Place, Rights};
+use crate::fleet::count;
 use crate::workshop::Workshop;
 
 fn open(script: Script, rights: Rights) -> Option<Workshop> {
@@ -23,51 +19,35 @@ fn open(script: Script, rights: Rights) -> Option<Workshop> {
 }
 
 impl Workshop {
-    fn tmux(&self, bead: &str, arguments: &[&str]) -> String {
-        let socket = self.fleet.home(&format!("{bead}.tmux"));
-        let output = self.fleet.town.command("tmux").arg("-S").arg(socket).args(arguments).output();
-        String::from_utf8_lossy(&output.expect("tmux is there").stdout).into_owned()
+    /// What a person sees who looks at the only worker's screen.
+    fn screen(&self) -> String {
+        self.gt(&["polecat", "peek", "Toast"]).stdout
     }
 
-    fn screen(&self, bead: &str) -> String {
-        self.tmux(bead, &["capture-pane", "-p"])
+    /// Waits until the only worker is shown as waiting for this, and first of all.
+    fn await_waiting(&self, need: &str) {
+        self.fleet.until_events("run.waiting", None, 1);
+        let worker = self.worker();
+        assert_eq!((&worker["state"], &worker["waiting_for"]), (&"waiting".into(), &need.into()), "{worker}");
+        let status = self.gt(&["status"]).stdout;
+        let first = status.lines().position(|line| line == "Needs a person (1)");
+        let running = status.lines().position(|line| line.starts_with("Running"));
+        assert!(first.is_some() && first < running, "{status}");
     }
 
-    /// Answers the question on the screen. An agent that has just drawn it may not listen yet, so what counts is that the
-    /// question goes away.
-    fn answer_yes(&self, bead: &str) {
-        let asks = || self.screen(bead).contains("1. Yes");
-        self.fleet.until_seen("a question", asks);
-        self.fleet.until_seen("no question", || {
-            self.tmux(bead, &["send-keys", "Enter"]);
-            !asks()
+    /// Answers the question on the screen until the worker goes on. One that has just drawn its question may not listen yet.
+    fn answer_until_it_goes_on(&self, question: &str, answer: &str) {
+        self.fleet.until_seen("the question", || self.screen().to_lowercase().contains(question));
+        self.fleet.until_seen("that it goes on", || {
+            let asks = self.worker()["state"] == "waiting" && self.screen().to_lowercase().contains(question);
+            if asks {
+                self.gt(&["polecat", "send", "Toast", answer]);
+            }
+            // One that is quick has closed its bead before anybody notes that it goes on.
+            let events = self.fleet.town.events();
+            count(&events, "run.resumed", None) + count(&events, "bead.closed", None) > 0
         });
     }
-
-    /// What the agent told through its hooks so far.
-    fn told(&self, bead: &str) -> Vec<Value> {
-        read_lines(&self.fleet.home(&format!("{bead}.hooks")))
-    }
-
-    /// Waits until the agent tells of an event, and returns all that it told.
-    fn await_hook(&self, bead: &str, event: &str) -> Vec<Value> {
-        let mut told = Vec::new();
-        self.fleet.until_seen(&format!("hook {event} of {bead}"), || {
-            told = self.told(bead);
-            told.iter().any(|line| line["hook_event_name"] == event)
-        });
-        told
-    }
-}
-
-/// A line that is not yet whole is not there yet.
-fn read_lines(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-fn names(told: &[Value]) -> Vec<&str> {
-    told.iter().filter_map(|line| line["hook_event_name"].as_str()).collect()
 }
 
 #[test]
@@ -80,113 +60,131 @@ fn codex_on_a_screen_takes_a_bead_to_closed_and_is_ended() {
     takes_a_bead_to_closed_and_is_ended(Cli::Codex);
 }
 
+/// What it has used is not in its hooks, but in the record that it keeps itself.
 fn takes_a_bead_to_closed_and_is_ended(cli: Cli) {
     let Some(shop) = open(Script::work(), Rights::All) else { return };
-    shop.sling(cli, "gt-a");
-    let told = shop.await_hook("gt-a", "Stop");
-    assert_eq!(names(&told), ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"]);
-    let prompt = told[1]["prompt"].as_str().expect("it tells what it was asked");
-    assert!(prompt.contains("Your work is gt-a"), "{prompt}");
-    assert_eq!(told[4]["last_assistant_message"], "All done.");
+    shop.fleet.set("default_agent", cli.name());
+    shop.fleet.hold(&["gt-a"]);
+    shop.gt(&["sling", "gt-a"]);
     let end = shop.await_end("gt-a", 1);
     assert_eq!(end["data"]["outcome"], "completed", "{end}");
     assert_eq!(shop.committed(&end, "gt-a.txt").as_deref(), Some("gt-a\n"));
+    shop.assert_shows_use(cli, &end, (2 * TOKENS.0, 2 * TOKENS.1));
     shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
 }
 
-/// Codex has a server in the background for all who share a home and have no settings on their command line. There the
-/// commands of one run would get the environment of another, and end its bead.
+/// The home that several share is nobody's channel: each ends its own bead, and leaves nothing in the background.
 #[test]
-fn agents_of_one_home_end_each_its_own_bead() {
+fn several_of_one_home_end_each_its_own_bead() {
     let Some(shop) = open(Script::work(), Rights::All) else { return };
-    settle_codex_by_files(&shop);
-    for bead in ["gt-a", "gt-b", "gt-c"] {
-        shop.sling(Cli::Codex, bead);
-        let events = shop.fleet.until_events("run.reported", Some(bead), 1);
+    let beads = ["gt-a", "gt-b", "gt-c"].map(str::to_owned);
+    shop.sling(Cli::Codex, "gt-a");
+    // A home that was never used is set up by whoever comes first; of several who come at once one fails.
+    shop.fleet.until_events("bead.closed", Some("gt-a"), 1);
+    shop.sling(Cli::Codex, "gt-b");
+    shop.sling(Cli::Codex, "gt-c");
+    shop.fleet.until_done(&beads);
+    let events = shop.fleet.town.events();
+    for bead in &beads {
         let run_of = |kind: &str| {
-            let event = events.iter().find(|event| event["type"] == kind && event["bead"] == bead);
-            event.expect("it was waited for")["run"].clone()
+            let event = events.iter().find(|event| event["type"] == kind && event["bead"] == **bead);
+            event.unwrap_or_else(|| panic!("no {kind} of {bead}"))["run"].clone()
         };
         assert_eq!(run_of("run.reported"), run_of("run.started"));
     }
-}
-
-/// What is else on its command line, in the home that its runs share.
-fn settle_codex_by_files(shop: &Workshop) {
-    let file = shop.fleet.home("codex/config.toml");
-    let config = fs::read_to_string(&file).expect("it was written");
-    let rights = "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\nallow_login_shell = false\n";
-    let repository = shop.fleet.town.path("shop").display().to_string();
-    let trust = format!("\n[projects.{repository:?}]\ntrust_level = \"trusted\"\n");
-    fs::write(&file, [rights, &config, &trust].concat()).expect("the home can be written");
-    let program = programs().expect("it is installed").join("codex").display().to_string();
-    let script = shop.fleet.home("in-terminal.sh").display().to_string();
-    let command = ["sh", &script, &program, "--no-daemon"];
-    shop.fleet.set("agents.codex.command", &format!("{command:?}"));
+    shop.fleet.assert_at_rest(&beads);
 }
 
 #[test]
-fn claude_on_a_screen_asks_waits_and_goes_on_when_it_is_allowed() {
-    asks_waits_and_goes_on_when_it_is_allowed(Cli::Claude);
+fn claude_on_a_screen_asks_is_shown_as_waiting_and_goes_on_when_it_is_allowed() {
+    asks_is_shown_as_waiting_and_goes_on(Cli::Claude, "1");
 }
 
 #[test]
-fn codex_on_a_screen_asks_waits_and_goes_on_when_it_is_allowed() {
-    asks_waits_and_goes_on_when_it_is_allowed(Cli::Codex);
+fn codex_on_a_screen_asks_is_shown_as_waiting_and_goes_on_when_it_is_allowed() {
+    asks_is_shown_as_waiting_and_goes_on(Cli::Codex, "y");
 }
 
-fn asks_waits_and_goes_on_when_it_is_allowed(cli: Cli) {
+fn asks_is_shown_as_waiting_and_goes_on(cli: Cli, yes: &str) {
     let answers = vec![Answer::Escalate(WORK.to_owned()), Answer::Text("All done.".to_owned())];
     let Some(shop) = open(Script::default().with("gt-a", answers), Rights::Few) else { return };
     shop.sling(cli, "gt-a");
-    let told = shop.await_hook("gt-a", "PermissionRequest");
-    assert_eq!(names(&told), ["SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest"]);
-    assert_eq!((&told[3]["tool_name"], &told[3]["tool_input"]["command"]), (&"Bash".into(), &WORK.into()));
+    shop.await_waiting("approval");
+    let why = shop.gt(&["explain", "gt-a"]).stdout;
+    assert!(why.contains("shop/Toast waits for an approval"), "{why}");
     assert_eq!(shop.status_of("gt-a"), "in_progress");
-    shop.answer_yes("gt-a");
-    let told = shop.await_hook("gt-a", "Stop");
-    assert_eq!(names(&told)[4..], ["PostToolUse", "Stop"]);
-    shop.fleet.until_events("bead.closed", Some("gt-a"), 1);
+    shop.answer_until_it_goes_on("1. yes", yes);
+    let end = shop.await_end("gt-a", 1);
+    assert_eq!(end["data"]["outcome"], "completed", "{end}");
+    assert_eq!(shop.committed(&end, "gt-a.txt").as_deref(), Some("gt-a\n"));
 }
 
 #[test]
-fn claude_on_a_screen_tells_of_a_limit_and_stays() {
-    let Some(shop) = open(Script::default().with("gt-a", vec![Answer::Limit(3600)]), Rights::All) else { return };
-    shop.sling(Cli::Claude, "gt-a");
-    let told = shop.await_hook("gt-a", "StopFailure");
-    assert_eq!(names(&told), ["SessionStart", "UserPromptSubmit", "StopFailure"]);
-    assert_eq!(told[2]["error"], "rate_limit", "{}", told[2]);
-    assert!(shop.fleet.agents().iter().any(|agent| agent.leads), "it has ended");
+fn a_limit_of_claude_on_a_screen_holds_it_up_and_costs_nothing() {
+    a_limit_on_a_screen_holds_up_and_costs_nothing(Cli::Claude, Cli::Codex);
 }
 
-/// No hook tells of it: what is left is the record that Codex keeps itself, whose place it tells at its start.
+/// No hook of Codex tells of it: it stands in its record only.
 #[test]
-fn codex_on_a_screen_keeps_a_limit_in_its_own_record_and_stays() {
-    let Some(shop) = open(Script::default().with("gt-a", vec![Answer::Limit(3600)]), Rights::All) else { return };
-    shop.sling(Cli::Codex, "gt-a");
-    let told = shop.await_hook("gt-a", "UserPromptSubmit");
-    let record = told[0]["transcript_path"].as_str().expect("it tells where its record is").to_owned();
-    let is_limit = |line: &Value| line["payload"]["error"]["codex_error_info"] == "usage_limit_exceeded";
-    shop.fleet.until_seen("the limit in the record", || read_lines(Path::new(&record)).iter().any(is_limit));
-    assert_eq!(names(&shop.told("gt-a")), ["SessionStart", "UserPromptSubmit"]);
-    assert!(shop.fleet.agents().iter().any(|agent| agent.leads), "it has ended");
+fn a_limit_of_codex_on_a_screen_holds_it_up_and_costs_nothing() {
+    a_limit_on_a_screen_holds_up_and_costs_nothing(Cli::Codex, Cli::Claude);
 }
 
-#[test]
-fn claude_that_asks_whether_to_trust_a_directory_tells_nobody() {
-    one_that_asks_for_trust_tells_nobody(Cli::Claude);
+/// On a screen it stays after that, and is ended.
+fn a_limit_on_a_screen_holds_up_and_costs_nothing(cli: Cli, other: Cli) {
+    let answers = [vec![Answer::Limit(3600)], Script::working()].concat();
+    let script = Script::default().with("gt-a", answers).with("gt-b", Script::working());
+    let Some(shop) = open(script, Rights::All) else { return };
+    shop.sling(cli, "gt-a");
+    shop.fleet.until_events("run.waiting", Some("gt-a"), 1);
+    assert_eq!(shop.worker()["waiting_for"], "limit");
+    shop.let_time_pass("activity_at");
+    shop.assert_limit_is_survived(cli, other);
 }
 
 #[test]
-fn codex_that_asks_whether_to_trust_a_directory_tells_nobody() {
-    one_that_asks_for_trust_tells_nobody(Cli::Codex);
+fn a_claude_on_a_screen_whose_processes_are_killed_is_followed_by_another() {
+    one_whose_processes_are_killed_is_followed_by_another(Cli::Claude);
 }
 
-/// That nothing is told is all there is to see: no session has started.
-fn one_that_asks_for_trust_tells_nobody(cli: Cli) {
+#[test]
+fn a_codex_on_a_screen_whose_processes_are_killed_is_followed_by_another() {
+    one_whose_processes_are_killed_is_followed_by_another(Cli::Codex);
+}
+
+fn one_whose_processes_are_killed_is_followed_by_another(cli: Cli) {
+    let answers = [vec![Answer::Hang], Script::working()].concat();
+    let Some(shop) = open(Script::default().with("gt-a", answers), Rights::All) else { return };
+    shop.fleet.set("witness.redispatch_cooldown", "0s");
+    shop.sling(cli, "gt-a");
+    shop.await_questions("gt-a", 1);
+    shop.kill_group(&shop.worker());
+    let killed = shop.await_end("gt-a", 1);
+    assert_eq!((&killed["data"]["outcome"], &killed["data"]["signal"]), (&"died".into(), &9.into()), "{killed}");
+    let end = shop.await_end("gt-a", 2);
+    assert_eq!(end["data"]["outcome"], "completed", "{end}");
+    shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
+}
+
+#[test]
+fn claude_that_asks_whether_to_trust_a_directory_is_shown_as_waiting() {
+    one_that_asks_for_trust_is_shown_as_waiting(Cli::Claude);
+}
+
+#[test]
+fn codex_that_asks_whether_to_trust_a_directory_is_shown_as_waiting() {
+    one_that_asks_for_trust_is_shown_as_waiting(Cli::Codex);
+}
+
+/// It tells nobody. That its hooks are silent is what there is to go by.
+fn one_that_asks_for_trust_is_shown_as_waiting(cli: Cli) {
     let Some(shop) = open(Script::work(), Rights::None) else { return };
     shop.sling(cli, "gt-a");
-    shop.fleet.until_seen("the question", || shop.screen("gt-a").to_lowercase().contains("trust this folder"));
-    assert_eq!(shop.told("gt-a"), Vec::<Value>::new());
+    shop.fleet.until_seen("the question", || shop.screen().to_lowercase().contains("trust this folder"));
+    assert_eq!(shop.worker()["state"], "working");
+    shop.let_time_pass("started_at");
+    shop.await_waiting("trust");
     assert_eq!(shop.questions(""), Vec::<String>::new(), "the model was asked before the directory was trusted");
+    shop.answer_until_it_goes_on("trust this folder", "1");
+    assert_eq!(shop.await_end("gt-a", 1)["data"]["outcome"], "completed");
 }

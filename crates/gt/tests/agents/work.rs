@@ -1,7 +1,6 @@
 //! A bead goes from sling to closed, by the hand of a real agent.
 
 use gt_model::{Script, TOKENS};
-use serde_json::Value;
 
 use crate::cli::{Cli, Rights};
 use crate::workshop::Workshop;
@@ -18,7 +17,9 @@ fn codex_takes_a_bead_from_sling_to_closed() {
 
 fn takes_a_bead_from_sling_to_closed(cli: Cli) {
     let Some(shop) = Workshop::open(Script::work(), Rights::All) else { return };
-    shop.sling(cli, "gt-a");
+    shop.fleet.set("default_agent", cli.name());
+    shop.fleet.hold(&["gt-a"]);
+    shop.gt(&["sling", "gt-a"]);
     let end = shop.await_end("gt-a", 1);
     assert_eq!(
         (&end["data"]["outcome"], &end["data"]["exit_code"]),
@@ -31,18 +32,8 @@ fn takes_a_bead_from_sling_to_closed(cli: Cli) {
     assert_eq!(questions.len(), 2, "one command, one end of the turn");
     assert!(questions[0].contains("Your work is gt-a"), "the agent was not told its work");
     assert!(questions[1].contains("gt-a is done"), "the agent did not see that its work is over");
-    assert_eq!(tokens(cli, &shop.said(&end)), Some((2 * TOKENS.0, 2 * TOKENS.1)), "{}", shop.logs());
+    shop.assert_shows_use(cli, &end, (2 * TOKENS.0, 2 * TOKENS.1));
     shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
-}
-
-/// What an agent said at its end that it has read and written.
-fn tokens(cli: Cli, said: &[Value]) -> Option<(u64, u64)> {
-    let last = match cli {
-        Cli::Claude => "result",
-        Cli::Codex => "turn.completed",
-    };
-    let usage = &said.iter().rfind(|line| line["type"] == last)?["usage"];
-    Some((usage["input_tokens"].as_u64()?, usage["output_tokens"].as_u64()?))
 }
 
 #[test]

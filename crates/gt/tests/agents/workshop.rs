@@ -3,15 +3,31 @@
 use std::fs;
 
 use gt_model::{Model, Script};
+use gt_runtime::terminal::Server;
+use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::cli::{Cli, Place, Rights, Setup, programs};
-use crate::fleet::{Fleet, PATIENCE};
+use crate::fleet::{Fleet, PATIENCE, count};
+use crate::town::Answer;
 
 pub(crate) struct Workshop {
     // Dropped first: it ends the agents, which would else find their model gone.
     pub(crate) fleet: Fleet,
+    _screens: Screens,
     model: Model,
+    /// Where programs are found, as in the shell of a user who has installed the agents.
+    path: String,
+}
+
+/// The town's tmux server, which does not outlive the test.
+struct Screens(Server);
+
+impl Drop for Screens {
+    fn drop(&mut self) {
+        // There is none, unless a test needed it.
+        self.0.command().arg("kill-server").output().ok();
+    }
 }
 
 impl Workshop {
@@ -26,18 +42,30 @@ impl Workshop {
         let model = Model::serve(script).expect("there is a free port");
         let fleet = Fleet::new("exit 1");
         let (home, town, url) = (fleet.town.home(), fleet.town.root(), model.url());
-        let setup = Setup { programs: &programs, rights, place, home: &home, town, url: &url };
+        let setup = Setup { rights, place, home: &home, town, url: &url };
         let config = fleet.town.read("town.toml") + &Cli::ALL.map(|cli| cli.section(&setup)).concat();
         fleet.town.write("town.toml", config);
         fleet.set("rigs.shop.isolation", "worktree");
-        fleet.start_daemon();
-        Some(Workshop { fleet, model })
+        fleet.set("runtime", place.runtime());
+        // What else the machine does is not what is tested.
+        fleet.set("guards.load_per_core", "1000");
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("it is text"));
+        fleet.start_daemon_with(&[("PATH", &path)]);
+        let screens = Screens(Server::of(&fleet.town.path(".gt/keeper")));
+        Some(Workshop { fleet, _screens: screens, model, path })
     }
 
     /// Gives a new bead to an agent.
     pub(crate) fn sling(&self, cli: Cli, bead: &str) {
         self.fleet.hold(&[bead]);
-        self.fleet.town.gt(["sling", bead, "--agent", cli.name()]).success();
+        self.gt(&["sling", bead, "--agent", cli.name()]);
+    }
+
+    /// What a user types who has the agents on the PATH.
+    pub(crate) fn gt(&self, words: &[&str]) -> Answer {
+        let answer = self.fleet.town.call(words.iter().copied()).env("PATH", &self.path).run();
+        answer.success();
+        answer
     }
 
     /// Waits until the model was asked so often about a bead.
@@ -57,11 +85,61 @@ impl Workshop {
         end.expect("it was waited for").clone()
     }
 
+    /// What is shown of the only worker.
+    pub(crate) fn worker(&self) -> Value {
+        self.gt(&["polecat", "list", "--json"]).json()[0].clone()
+    }
+
     /// The lines of JSON that a run printed.
     pub(crate) fn said(&self, end: &Value) -> Vec<Value> {
         let run = end["run"].as_str().expect("an end names its run");
         let log = self.fleet.town.read(&format!(".gt/logs/{run}.log"));
         log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Time passes for whoever runs; the daemon is woken to see it.
+    pub(crate) fn let_time_pass(&self, since: &str) {
+        let change = format!("UPDATE run SET {since} = {since} - 31000000 WHERE state <> 'ended'");
+        let store = Connection::open(self.fleet.town.store()).expect("the store is there");
+        assert_eq!(store.execute(&change, []).expect("it is changed"), 1, "something runs");
+        drop(store);
+        self.gt(&["create", "Wake up"]);
+    }
+
+    /// Kills all processes of a worker at once.
+    pub(crate) fn kill_group(&self, worker: &Value) {
+        let line = format!("kill -9 -{}", worker["pid"]);
+        let status = self.fleet.town.command("sh").args(["-c", &line]).status().expect("a shell is there");
+        assert!(status.success(), "{worker}");
+    }
+
+    /// What is shown of the run that has ended: what it used, and the name of its conversation.
+    pub(crate) fn assert_shows_use(&self, cli: Cli, end: &Value, (read, written): (u64, u64)) {
+        let shown = self.gt(&["polecat", "show", "Toast"]).stdout;
+        assert!(shown.contains(&format!("{read} tokens in (0 cached), {written} out")), "{shown}");
+        let talk = shown.lines().find_map(|line| line.trim().strip_prefix("talk")).expect("it has a name").trim();
+        let is_the_runs = end["run"] == talk;
+        assert_eq!(is_the_runs, cli == Cli::Claude, "Claude is given a name, Codex finds one: {shown}");
+        assert_eq!(talk.len(), 36, "{shown}");
+    }
+
+    /// After the first run of gt-a has met a limit: what is shown, that another agent works, and that nothing was lost.
+    pub(crate) fn assert_limit_is_survived(&self, cli: Cli, other: Cli) -> Value {
+        let limited = self.await_end("gt-a", 1);
+        assert_eq!(limited["data"]["outcome"], "rate-limited", "{limited}");
+        let why = self.gt(&["explain", "gt-a"]).stdout;
+        let held_up = format!("agent `{}` is held up until ", cli.name());
+        assert!(why.contains(&held_up) && why.contains("it is rate limited"), "{why}");
+        self.sling(other, "gt-b");
+        self.fleet.until_events("bead.closed", Some("gt-b"), 1);
+        assert_eq!(count(&self.fleet.town.events(), "bead.hooked", Some("gt-a")), 1, "it was started too early");
+        self.gt(&["scheduler", "resume"]);
+        let end = self.await_end("gt-a", 2);
+        assert_eq!(end["data"]["outcome"], "completed", "{end}");
+        assert!(!self.questions("gt-a")[1].contains("Once before"), "an attempt was counted");
+        self.fleet.until_done(&["gt-a".to_owned(), "gt-b".to_owned()]);
+        self.fleet.assert_at_rest(&["gt-a".to_owned(), "gt-b".to_owned()]);
+        limited
     }
 
     pub(crate) fn status_of(&self, bead: &str) -> String {
