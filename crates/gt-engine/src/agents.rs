@@ -54,7 +54,11 @@ pub fn find(config: &Config, name: &str) -> Result<Agent, String> {
         headless,
         speaks: speaks(config, name),
         env,
-        cleared: preset.map(|preset| preset.cleared).unwrap_or_default(),
+        // A wrapper around an agent is as easily misled as that agent.
+        cleared: preset
+            .or_else(|| presets::of(speaks(config, name)?.as_str()))
+            .map(|preset| preset.cleared)
+            .unwrap_or_default(),
     })
 }
 

@@ -29,8 +29,9 @@ pub(crate) fn is_same_runtime(one: &Config, other: &Config) -> bool {
 pub fn runtime(town: &Town) -> Box<dyn Runtime + Send> {
     let config = town.config_file().load().unwrap_or_default();
     let starts_elsewhere = is_elsewhere(&config);
+    let has_program = !config.texts("exec.command").is_empty();
     let elsewhere = elsewhere(town, &config);
-    Box::new(Both { here: keeper(town), elsewhere, starts_elsewhere, news: None, is_other_watched: false })
+    Box::new(Both { here: keeper(town), elsewhere, has_program, starts_elsewhere, news: None, is_other_watched: false })
 }
 
 fn keeper(town: &Town) -> ProcessRuntime {
@@ -47,6 +48,8 @@ fn keeper(town: &Town) -> ProcessRuntime {
 struct Both {
     here: ProcessRuntime,
     elsewhere: ExecRuntime,
+    /// Whether there is a program that runs agents elsewhere.
+    has_program: bool,
     starts_elsewhere: bool,
     news: Option<Arc<Mutex<News>>>,
     /// Whether the place in which nothing is started any more is watched too, because something is left in it.
@@ -77,15 +80,29 @@ impl Runtime for Both {
         self.at(self.starts_elsewhere).start(launches)
     }
 
+    /// A run that was not seen yet may be where runs were started before the config was changed, so it is looked for in
+    /// both places. A place that does not answer says nothing of its runs: they live on, as far as anybody knows.
     fn survey(&mut self, known: &[Known]) -> Result<BTreeMap<String, Sighting>, RuntimeError> {
-        let (away, here): (Vec<Known>, Vec<Known>) = known.iter().cloned().partition(|run| self.is_elsewhere(run));
-        let (usual, left) = if self.starts_elsewhere { (away, here) } else { (here, away) };
-        let mut sightings = self.at(self.starts_elsewhere).survey(&usual)?;
-        if !left.is_empty() {
-            self.watch_other()?;
-            sightings.extend(self.at(!self.starts_elsewhere).survey(&left)?);
+        let starts_elsewhere = self.starts_elsewhere;
+        let is_unseen = |run: &&Known| run.handle.is_none();
+        let of = |is_elsewhere: bool| -> Vec<Known> {
+            let is_there = |run: &&Known| run.handle.as_ref().is_some_and(|handle| handle.is_here() != is_elsewhere);
+            known.iter().filter(|run| is_unseen(run) || is_there(run)).cloned().collect()
+        };
+        let (usual, other) = (of(starts_elsewhere), of(!starts_elsewhere));
+        let seen = self.at(starts_elsewhere).survey(&usual);
+        // Without a program nothing was ever started elsewhere.
+        if other.is_empty() || (!starts_elsewhere && !self.has_program && other.iter().all(|run| is_unseen(&run))) {
+            return seen;
         }
-        Ok(sightings)
+        self.watch_other()?;
+        let also_seen = self.at(!starts_elsewhere).survey(&other);
+        match (seen, also_seen) {
+            (Ok(seen), Ok(also_seen)) => Ok(seen.into_iter().chain(also_seen).collect()),
+            (Ok(seen), Err(error)) => with_unasked(seen, &other, error),
+            (Err(error), Ok(seen)) => with_unasked(seen, &usual, error),
+            (Err(error), Err(_)) => Err(error),
+        }
     }
 
     fn stop(&mut self, known: &Known, how: Stop) -> Result<(), RuntimeError> {
@@ -105,6 +122,23 @@ impl Runtime for Both {
         self.news = Some(Arc::clone(&news));
         self.at(self.starts_elsewhere).watch(shared(news))
     }
+}
+
+/// What was seen in one place, with the runs of the other, which does not answer. Of a run that may be there, and was not
+/// seen yet, nobody can say whether it was started.
+fn with_unasked(
+    mut seen: BTreeMap<String, Sighting>,
+    unasked: &[Known],
+    error: RuntimeError,
+) -> Result<BTreeMap<String, Sighting>, RuntimeError> {
+    for run in unasked {
+        match &run.handle {
+            Some(handle) => drop(seen.insert(run.run.clone(), Sighting::Running(handle.clone()))),
+            None if seen.contains_key(&run.run) => {}
+            None => return Err(error),
+        }
+    }
+    Ok(seen)
 }
 
 /// One listener for both places.

@@ -9,7 +9,7 @@ mod listing;
 mod quote;
 mod server;
 
-pub use ask::{Sent, TerminalError, attach_command, capture, is_installed, send, version};
+pub use ask::{Sent, TerminalError, attach_command, capture, is_installed, last_output, send, version};
 pub(crate) use listing::{LIST_FORMAT, START_FORMAT};
 pub use listing::{Pane, PaneState};
 pub use quote::quoted;

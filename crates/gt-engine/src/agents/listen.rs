@@ -48,6 +48,8 @@ struct Ear {
     is_in_terminal: bool,
     /// Whether we gave it hooks, so that it should say something.
     is_hooked: bool,
+    /// Whether a hook has told anything.
+    has_told: bool,
     /// The failure that was last passed on.
     failure: Option<Failure>,
 }
@@ -137,6 +139,7 @@ impl Ear {
             record: None,
             is_in_terminal: false,
             is_hooked: false,
+            has_told: false,
             failure: None,
         }
     }
@@ -147,18 +150,20 @@ impl Ear {
 
     /// What cannot be read now is read later.
     fn hear(&mut self, town: &Town, run: &str, is_over: bool, now: Timestamp) {
-        let Ear { vendor, told, log, events, record, is_in_terminal, is_hooked, .. } = self;
+        let Ear { vendor, told, log, events, record, is_in_terminal, is_hooked, has_told, .. } = self;
         let heard = events.read(&town.events_path(run), is_over, |line| {
             *is_hooked |= line == HOOKED_MARK;
             *is_in_terminal |= line == TERMINAL_MARK || line == HOOKED_MARK;
             if let Some(hook) = Hook::parse(line) {
+                *has_told = true;
                 told.hear_hook(&hook);
                 note_record(record, &hook);
             }
         });
         heard.unwrap_or_default();
-        // What stands on a screen is a picture, whatever it looks like.
-        if !*is_in_terminal {
+        // What stands on a screen is a picture, whatever it looks like; but who ends without having told anything otherwise
+        // may have printed a stream there, and what was on its screen is in its log by then.
+        if !*is_in_terminal || (is_over && !*has_told) {
             log.read(&town.log_path(run), is_over, |line| told.hear_line(*vendor, line, now)).unwrap_or_default();
         } else if let Some(Record { path, tail, .. }) = record {
             tail.read(path, is_over, |line| told.hear_record(*vendor, line, now)).unwrap_or_default();

@@ -1,9 +1,10 @@
 //! What commands do with a terminal: look at it, type into it, attach to it. Each is a call or two of `tmux`, with a deadline.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
@@ -83,6 +84,20 @@ pub fn capture(keeper_dir: &Path, run: &str, lines: usize) -> Result<String, Ter
         wanted.push('\n');
     }
     Ok(wanted)
+}
+
+/// When each run that has a terminal last wrote to it.
+pub fn last_output(keeper_dir: &Path) -> Result<BTreeMap<String, SystemTime>, TerminalError> {
+    let format = "#{window_activity} #{GT_RUN}";
+    let listed = match stdout_of(Server::of(keeper_dir).command().args(["list-panes", "-a", "-F", format])) {
+        Err(TerminalError::Refused { .. }) => return Ok(BTreeMap::new()),
+        listed => listed?,
+    };
+    let read = |line: &str| {
+        let (seconds, run) = line.split_once(' ')?;
+        Some((run.to_owned(), UNIX_EPOCH + Duration::from_secs(seconds.parse().ok()?)))
+    };
+    Ok(listed.lines().filter_map(read).collect())
 }
 
 /// Types a text into a run's terminal, and submits it once it shows.

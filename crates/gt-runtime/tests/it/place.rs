@@ -42,7 +42,7 @@ pub(crate) const TERMINAL: Place = Place {
     runtime: |town| Box::new(town.process_runtime()),
     gone: Handle { pid: 4_000_000, birth: 1 },
     missing: || (!terminal::is_installed()).then_some("tmux is not installed"),
-    own_variables: &["SHELL", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE"],
+    own_variables: &["SHELL", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION"],
     keeps_all_output: false,
     hangs_up: true,
     sees_ends_without_keeper: true,

@@ -31,6 +31,9 @@ tests_in!(
     strangers_sessions_are_neither_counted_nor_touched,
     a_keeper_with_nothing_to_keep_ends_its_server,
     a_keeper_that_leaves_spares_a_strangers_session,
+    a_log_may_lie_anywhere_and_is_written_there,
+    a_log_that_was_swapped_for_a_pipe_holds_nobody_up,
+    a_program_does_not_know_of_the_terminals_of_others,
     a_pane_that_looks_like_tmux_itself_confuses_nobody,
     a_screen_can_be_looked_at_and_typed_into,
     a_run_without_a_terminal_is_said_to_have_none,
@@ -440,6 +443,42 @@ fn a_pane_that_looks_like_tmux_itself_confuses_nobody(town: &Town) {
     assert_eq!(town.ending(&mut *runtime, &known("liar", None)).code, Some(3));
     town.start(&mut *runtime, "next", "exit 4");
     assert_eq!(town.ending(&mut *runtime, &known("next", None)).code, Some(4));
+}
+
+fn a_log_may_lie_anywhere_and_is_written_there(town: &Town) {
+    let mut runtime = town.watched_runtime();
+    let dir = town.path("C#H #{pid} #(touch made-by-tmux) %H ~");
+    fs::create_dir(&dir).unwrap();
+    let log = dir.join("it's.log");
+    let launch = Launch { log: log.clone(), ..town.launch("r1", "echo said; exit 3") };
+    runtime.start(&[launch]).remove(0).unwrap();
+    assert_eq!(town.ending(&mut *runtime, &known("r1", None)).code, Some(3));
+    assert_eq!(fs::read_to_string(&log).unwrap(), "said\n");
+    assert!(!town.path("made-by-tmux").exists() && !std::path::Path::new("/made-by-tmux").exists());
+}
+
+fn a_log_that_was_swapped_for_a_pipe_holds_nobody_up(town: &Town) {
+    let mut runtime = town.watched_runtime();
+    town.start(&mut *runtime, "r1", "rm r1.log; mkfifo r1.log; exit 3");
+    assert_eq!(town.ending(&mut *runtime, &known("r1", None)).code, Some(3));
+    town.start(&mut *runtime, "r2", "exit 4");
+    assert_eq!(town.ending(&mut *runtime, &known("r2", None)).code, Some(4));
+}
+
+fn a_program_does_not_know_of_the_terminals_of_others(town: &Town) {
+    let mut runtime = town.watched_runtime();
+    let script = "echo \"<${TMUX-}${TMUX_PANE-}>\"; exit 3";
+    let odd = town.path("a=b");
+    std::os::unix::fs::symlink("/bin/sh", &odd).unwrap();
+    let odd =
+        Launch { argv: vec![odd.display().to_string(), "-c".to_owned(), script.to_owned()], ..town.launch("odd", "") };
+    let fed = Launch { stdin: Some("x".to_owned()), ..town.launch("fed", script) };
+    for launch in [town.launch("plain", script), odd, fed] {
+        let run = launch.run.clone();
+        runtime.start(&[launch]).remove(0).unwrap();
+        assert_eq!(town.ending(&mut *runtime, &known(&run, None)).code, Some(3));
+        assert_eq!(town.log(&run), "<>\n", "{run}");
+    }
 }
 
 fn a_screen_can_be_looked_at_and_typed_into(town: &Town) {

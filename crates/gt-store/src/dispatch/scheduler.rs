@@ -41,17 +41,18 @@ impl Store {
         })
     }
 
-    /// Goes on, and forgets what troubled it; says whether it was paused.
-    pub fn resume(&mut self, stamp: &Stamp) -> std::result::Result<bool, StoreError> {
+    /// Goes on, and forgets what troubled it; says whether it was paused, and how much was held up.
+    pub fn resume(&mut self, stamp: &Stamp) -> std::result::Result<(bool, usize), StoreError> {
         self.write(stamp, |tx| {
-            let n_troubles = tx.execute("DELETE FROM trouble", [])?;
+            let n_troubles = state(tx, stamp.now)?.troubles.len();
+            tx.execute("DELETE FROM trouble", [])?;
             let sql = "UPDATE scheduler SET paused_at = NULL, paused_by = NULL, paused_reason = NULL
                        WHERE paused_at IS NOT NULL";
             let was_paused = tx.execute(sql, [])? > 0;
             if was_paused || n_troubles > 0 {
                 events::append(tx, stamp, EventType::SchedulerResumed, None, &json!({}))?;
             }
-            Ok(was_paused)
+            Ok((was_paused, n_troubles))
         })
     }
 

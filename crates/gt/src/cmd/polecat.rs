@@ -14,7 +14,7 @@ use gt_engine::dispatch;
 use gt_engine::once;
 use gt_engine::settings::Settings;
 use gt_engine::{Town, TownError, process_id};
-use gt_runtime::{Handle, worktree};
+use gt_runtime::{Handle, terminal, worktree};
 use gt_store::{Polecat, Run, Store};
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ struct NukeArgs {
     force: bool,
 }
 
-/// Attach to its terminal
+/// Attach to its terminal; Ctrl-b d leaves it running
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gt polecat attach Toast")]
 struct AttachArgs {
@@ -156,7 +156,22 @@ pub(crate) fn workers(town: &Town, store: &mut Store, settings: &Settings) -> Re
         let state = state(town, &polecat, run.as_ref(), stall_after);
         workers.push(Worker { polecat, run, state });
     }
+    listen_to_screens(town, &mut workers, stall_after);
     Ok(workers)
+}
+
+/// The log of a run in a terminal is written at its end, so whoever seems to be silent is asked for on its screen.
+fn listen_to_screens(town: &Town, workers: &mut [Worker], stall_after: Duration) {
+    if workers.iter().all(|worker| worker.state != "stalled") {
+        return;
+    }
+    let screens = terminal::last_output(&town.keeper_dir()).unwrap_or_default();
+    for worker in workers.iter_mut().filter(|worker| worker.state == "stalled") {
+        let last = worker.run.as_ref().and_then(|run| screens.get(&run.id));
+        if last.is_some_and(|at| !is_longer_ago(*at, stall_after)) {
+            worker.state = "working";
+        }
+    }
 }
 
 /// What it does, by looking.
@@ -185,7 +200,11 @@ fn process_of(run: &Run) -> Option<Handle> {
 /// Whether nothing was written for so long to any of these; where none is there nobody can tell.
 fn is_silent(files: &[PathBuf], stall_after: Duration) -> bool {
     let modified = files.iter().filter_map(|file| std::fs::metadata(file).and_then(|data| data.modified()).ok()).max();
-    modified.is_some_and(|at| SystemTime::now().duration_since(at).is_ok_and(|silence| silence > stall_after))
+    modified.is_some_and(|at| is_longer_ago(at, stall_after))
+}
+
+fn is_longer_ago(at: SystemTime, span: Duration) -> bool {
+    SystemTime::now().duration_since(at).is_ok_and(|past| past > span)
 }
 
 fn open(context: &Context) -> Result<(Town, Settings, Store), Failure> {

@@ -503,11 +503,18 @@ pub(super) fn pause(context: &Context, args: &PauseArgs, surface: Surface) -> Re
 pub(super) fn resume(context: &Context) -> Result<(), Failure> {
     let town = context.town()?;
     let mut store = context.open(&town)?;
-    let changed = store.resume(&context.stamp())?;
+    let (was_paused, n_lifted) = store.resume(&context.stamp())?;
     if context.wants_json() {
-        return context.json(&json!({ "paused": false, "changed": changed }));
+        let changed = was_paused || n_lifted > 0;
+        return context.json(&json!({ "paused": false, "changed": changed, "lifted": n_lifted }));
     }
-    context.say(if changed { "Dispatch goes on." } else { "It was not paused; nothing was changed." })?;
+    let lifted = if n_lifted == 1 { "what was held up is".to_owned() } else { format!("{n_lifted} hold-ups are") };
+    context.say(&match (was_paused, n_lifted) {
+        (true, 0) => "Dispatch goes on.".to_owned(),
+        (true, _) => format!("Dispatch goes on; {lifted} tried again now."),
+        (false, 0) => "It was not paused; nothing was changed.".to_owned(),
+        (false, _) => format!("It was not paused; {lifted} tried again now."),
+    })?;
     context.carry_on(&town, &mut store, After::Command)
 }
 

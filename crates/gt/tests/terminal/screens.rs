@@ -1,5 +1,6 @@
 //! People at a worker's screen: looking, typing, attaching; and runs that stay where they were started. // SPEC P5, P8
 
+use std::fs;
 use std::process::Command;
 
 use crate::fleet::{FINISHES, Fleet};
@@ -49,7 +50,7 @@ fn a_worker_is_told_something_and_its_screen_is_seen() {
     shop/Toast was told.
     "#);
     fleet.await_file("heard");
-    let heard = std::fs::read_to_string(fleet.home("heard")).expect("it was written");
+    let heard = fs::read_to_string(fleet.home("heard")).expect("it was written");
     assert_eq!(heard, format!("heard {words}\n"));
     fleet.until_done(&["gt-a".to_owned()]);
     // What was on the screen is in the log now.
@@ -87,7 +88,7 @@ fn a_person_attaches_answers_and_leaves() {
     desk.tmux(&["send-keys", "-l", "yes"]);
     desk.tmux(&["send-keys", "-H", "0d"]);
     fleet.await_file("answer");
-    assert_eq!(std::fs::read_to_string(fleet.home("answer")).expect("it was written"), "yes\n");
+    assert_eq!(fs::read_to_string(fleet.home("answer")).expect("it was written"), "yes\n");
     fleet.until_done(&["gt-a".to_owned()]);
     fleet.assert_at_rest(&["gt-a".to_owned()]);
 }
@@ -105,9 +106,7 @@ fn a_run_stays_where_it_was_started_whatever_the_config_says_then() {
     fleet.until_events("run.started", Some("gt-b"), 1);
     let has_screen = |name: &str| fleet.town.gt(["polecat", "attach", name, "--dry-run"]).code == 0;
     assert_eq!((has_screen("Toast"), has_screen("Ember")), (true, false));
-    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/exec/other-host");
-    let place = fleet.home("elsewhere").display().to_string();
-    fleet.set("exec.command", &format!("[\"{program}\", \"--place\", \"{place}\"]"));
+    elsewhere(&fleet);
     fleet.set("runtime", "exec");
     fleet.kill_daemon();
     fleet.start_daemon();
@@ -119,12 +118,88 @@ fn a_run_stays_where_it_was_started_whatever_the_config_says_then() {
     fleet.assert_at_rest(&both);
 }
 
+/// The example, in a directory of the test's own.
+fn elsewhere(fleet: &Fleet) {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/exec/other-host");
+    let place = fleet.home("elsewhere").display().to_string();
+    fleet.set("exec.command", &format!("[\"{program}\", \"--place\", \"{place}\"]"));
+}
+
+#[test]
+fn a_start_that_was_not_recorded_is_found_where_it_was_made() {
+    let fleet = Fleet::new("while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done\ngt done");
+    elsewhere(&fleet);
+    fleet.hold(&["gt-a"]);
+    fleet.town.call(["sling", "gt-a"]).env("GT_CRASH_AT", "launched").spawn().wait().expect("it is a child");
+    fleet.await_trace("start", 1);
+    fleet.set("runtime", "exec");
+    fleet.start_daemon();
+    fleet.until_events("run.started", Some("gt-a"), 1);
+    fleet.open_gate("go");
+    fleet.until_done(&["gt-a".to_owned()]);
+    assert_eq!(fleet.starts(), ["gt-a"]);
+}
+
+#[test]
+fn a_place_that_does_not_answer_hides_nothing_of_the_other() {
+    let fleet = Fleet::with_cap(4, "while [ ! -e \"$HOME/$GT_BEAD\" ]; do sleep 0.02; done\ngt done");
+    fleet.hold(&["gt-a", "gt-b"]);
+    fleet.start_daemon();
+    fleet.town.gt(["sling", "gt-a", "gt-b"]).success();
+    fleet.until_events("run.started", None, 2);
+    fleet.set("exec.command", "[\"false\"]");
+    fleet.set("runtime", "exec");
+    fleet.open_gate("gt-a");
+    fleet.until_events("run.ended", Some("gt-a"), 1);
+    let beads = fleet.town.gt(["polecat", "list", "--json"]).json();
+    let live = beads.as_array().expect("a list").iter().find(|one| one["bead"] == "gt-b").expect("it lives").clone();
+    fleet.town.gt(["polecat", "stop", live["name"].as_str().expect("a name")]).success();
+    fleet.until_events("run.ended", Some("gt-b"), 1);
+}
+
+#[test]
+fn who_writes_to_its_screen_is_not_stalled() {
+    let fleet =
+        Fleet::new("while [ ! -e \"$HOME/go\" ]; do echo tick; sleep 0.2; done; touch \"$HOME/quiet\"; sleep 1000");
+    fleet.set("witness.stall_after", "3s");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    let state = || fleet.town.gt(["polecat", "list", "--json"]).json()[0]["state"].as_str().map(str::to_owned);
+    let log = fs::read_dir(fleet.town.path(".gt/logs")).expect("there are logs").flatten().next().expect("one").path();
+    fleet.until_seen("a log that was not written for so long", || {
+        let at = fs::metadata(&log).and_then(|data| data.modified()).expect("it is a file");
+        at.elapsed().is_ok_and(|age| age.as_secs() >= 4)
+    });
+    assert_eq!(state().as_deref(), Some("working"));
+    fleet.open_gate("go");
+    fleet.await_file("quiet");
+    fleet.until_seen("that it is stalled", || state().as_deref() == Some("stalled"));
+}
+
+#[test]
+fn a_limit_in_a_stream_on_a_screen_costs_no_attempt() {
+    let fleet = Fleet::with_cap(
+        4,
+        r#"echo '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":4102444800}}'
+        echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit"}'; exit 1"#,
+    );
+    fleet.set("agents.scripted.speaks", "claude");
+    fleet.hold(&["gt-a"]);
+    fleet.start_daemon();
+    fleet.town.gt(["sling", "gt-a"]).success();
+    let events = fleet.until_events("run.ended", Some("gt-a"), 1);
+    let ended = events.iter().find(|event| event["type"] == "run.ended").expect("it has ended");
+    assert_eq!(ended["data"]["outcome"], "rate-limited", "{ended}");
+    let why = fleet.town.gt(["explain", "gt-a"]).stdout;
+    assert!(why.contains("it is rate limited"), "{why}");
+}
+
 #[test]
 fn without_tmux_the_config_decides() {
     let fleet = Fleet::new(FINISHES);
     fleet.hold(&["gt-a", "gt-b"]);
     let bin = fleet.home("bin");
-    std::fs::create_dir(&bin).expect("the home can be written");
+    fs::create_dir(&bin).expect("the home can be written");
     for program in ["bash", "sh", "git", "env"] {
         let found =
             Command::new("sh").args(["-c", &format!("command -v {program}")]).output().expect("a shell is there");

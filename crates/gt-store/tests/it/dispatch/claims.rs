@@ -159,8 +159,8 @@ fn a_pause_stops_every_path_and_says_by_whom() {
     yard.import(&crate::town::file(&["gt-5"]));
     let (_, claimed) = yard.sling_direct(&asked(&["gt-5"])).expect("it is scheduled");
     assert_eq!(claimed, Vec::new(), "a direct sling waits too");
-    assert!(yard.told(Store::resume).0);
-    assert!(!yard.quiet(Store::resume));
+    assert_eq!(yard.told(Store::resume).0, (true, 0));
+    assert_eq!(yard.quiet(Store::resume), (false, 0));
     assert_eq!(yard.claims().len(), 5);
 }
 
@@ -239,7 +239,7 @@ fn resuming_forgets_trouble() {
     let until = yard.now + SignedDuration::from_hours(9);
     let run = yard.claim_one().run;
     yard.fail(&run, "disk full", Fault::Town { until });
-    assert!(!yard.told(Store::resume).0, "it was not paused");
+    assert_eq!(yard.told(Store::resume).0, (false, 1), "it was not paused");
     assert_eq!(yard.claims(), ["gt-1"]);
 }
 

@@ -71,6 +71,7 @@ pub(super) fn attach(context: &Context, args: &AttachArgs) -> Result<(), Failure
             .hint(format!("see its screen with `gt polecat peek {}`", args.name)));
     }
     drop(store);
+    context.note("Leave it running with Ctrl-b d.");
     let error = command.exec();
     Err(Failure::new(Kind::Refused, format!("cannot start `{}`: {error}", words[0])))
 }

@@ -4,8 +4,9 @@
 //! is asked again, ever more rarely and not for long. What it cannot say then, nobody can. It closes a terminal as soon as it
 //! hears that its process has ended, so what was written in that very instant may be missing from the log.
 
-use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use rustix::process::{Signal, pidfd_send_signal};
 
@@ -113,7 +114,13 @@ impl Terminals {
 
     fn ask_screen(&mut self, run: &str) {
         let Some(pane) = self.panes.get(run).map(|pane| quoted(&pane.pane)) else { return };
-        let Some(log) = self.records.get(run).map(|record| quoted(&record.log.to_string_lossy())) else { return };
+        let Some(log) = self.records.get(run).map(|record| record.log.clone()) else { return };
+        if !is_plain_file(&log) {
+            note(&format!("the log of {run} is no file any more"));
+            return self.finish(run);
+        }
+        // tmux takes a path for a format.
+        let log = quoted(&log.to_string_lossy().replace('#', "##"));
         if let Some(closing) = self.closing.get_mut(run) {
             (closing.is_screen_asked, closing.ask_at) = (true, None);
         }
@@ -126,7 +133,10 @@ impl Terminals {
 
     pub(super) fn hear_screen(&mut self, run: &str, answer: Result<&str, &str>) {
         if let Some(log) = self.records.get(run).map(|record| record.log.clone()) {
-            let tidy = || fs::write(&log, tidied(&String::from_utf8_lossy(&fs::read(&log)?)));
+            let tidy = || match is_plain_file(&log) {
+                true => fs::write(&log, tidied(&String::from_utf8_lossy(&fs::read(&log)?))),
+                false => Err(io::ErrorKind::InvalidInput.into()),
+            };
             let written = answer.map_err(str::to_owned).and_then(|_| tidy().map_err(|error| error.to_string()));
             if let Err(cause) = written {
                 note(&format!("cannot write the log of {run}: {cause}"));
@@ -155,6 +165,11 @@ impl Terminals {
             }
         }
     }
+}
+
+/// Neither a link nor something to wait for: agents can write where their logs are.
+fn is_plain_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|data| data.is_file())
 }
 
 /// Without the blanks that fill a terminal's lines, and its last lines that are empty.

@@ -1,7 +1,8 @@
 //! One start, as the line that tells tmux to make a session.
 //!
-//! tmux runs several words as they are, but gives a single one to a shell, and takes `#` and `%` in a directory for
-//! formats. In those cases, and to redirect the input, a shell of ours is put before the program, which replaces it.
+//! tmux tells a program where its server is, and a program that calls tmux would then reach all of the town's terminals. So
+//! `env` is put before it, which forgets that. tmux takes `#` and `%` in a directory for formats; in that case, and to
+//! redirect the input, it is a shell of ours instead. Either is replaced by the program.
 
 use std::path::Path;
 
@@ -15,6 +16,7 @@ use crate::{Launch, StartError};
 const WORD_BYTES_MAX: usize = 128 << 10;
 
 const SHELL: &str = "/bin/sh";
+const ENV: &str = "/usr/bin/env";
 
 /// What stays of a session's name.
 const NAME_CHARS_MAX: usize = 64;
@@ -67,10 +69,12 @@ fn words(launch: &Launch, prepared: &Prepared<'_>, input: Option<&Path>) -> Resu
         script.push_str("exec <\"$1\" && shift && ");
         given.push(text_of(input)?);
     }
-    if script.is_empty() && launch.argv.len() > 1 {
-        return Ok(launch.argv.clone());
+    let is_plain = |program: &String| !program.contains('=') && !program.starts_with('-');
+    if script.is_empty() && launch.argv.first().is_some_and(is_plain) {
+        let forgetful = [ENV, "-u", "TMUX", "-u", "TMUX_PANE"].map(str::to_owned);
+        return Ok(forgetful.into_iter().chain(launch.argv.iter().cloned()).collect());
     }
-    script.push_str("exec \"$@\"");
+    script.push_str("unset TMUX TMUX_PANE; exec \"$@\"");
     let program = text_of(&prepared.program)?;
     // A path, so that no shell takes it for an option or one of its own commands.
     let program = if program.starts_with(['/', '.']) { program } else { format!("./{program}") };
