@@ -107,6 +107,10 @@ impl Judge {
                 if let Some((phase, label)) = self.model.apply(event, &bounds)? {
                     self.coverage.meet(phase, &label)?;
                 }
+                // Stamped before the clock was set back: by the clock it lies ahead, and nobody keeps a distance to that.
+                if event.ts > stage.world().now() {
+                    self.model.forget_distance();
+                }
             }
             if events.len() < EVENTS_READ {
                 return Ok(());

@@ -133,9 +133,11 @@ impl Terminals {
 
     pub(super) fn hear_screen(&mut self, run: &str, answer: Result<&str, &str>) {
         if let Some(log) = self.records.get(run).map(|record| record.log.clone()) {
-            let tidy = || match is_plain_file(&log) {
-                true => fs::write(&log, tidied(&String::from_utf8_lossy(&fs::read(&log)?))),
-                false => Err(io::ErrorKind::InvalidInput.into()),
+            let tidy = || -> io::Result<()> {
+                if !is_plain_file(&log) {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                }
+                fs::write(&log, tidied(&String::from_utf8_lossy(&fs::read(&log)?)))
             };
             let written = answer.map_err(str::to_owned).and_then(|_| tidy().map_err(|error| error.to_string()));
             if let Err(cause) = written {
