@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use gt_core::event::EventType;
-use gt_core::plan::{PerSide, Trouble};
+use gt_core::plan::{PerSide, Side, Trouble};
 use gt_core::run::RunState;
 use gt_runtime::{Ending, RuntimeError};
 use gt_store::{Assignment, Run, Store};
@@ -24,7 +24,7 @@ use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::{TownError, chain};
 use crate::formulas::Library;
 use crate::lock::{Held, Lock};
-use crate::pace::Pace;
+use crate::pace::{Batch, Pace};
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
@@ -170,6 +170,9 @@ pub struct Daemon {
     /// Whether a write was heard of whose commit may not have been seen: then when to look again.
     look_again: Option<Duration>,
     next_deadline: Option<Timestamp>,
+    /// When the next of a batch may start whose starts keep their distance.
+    next_of_batch: Option<Timestamp>,
+    batch: Batch,
     /// When starts are recorded that wait for something to be recorded with.
     record_at: Option<Timestamp>,
     next_patrol: Timestamp,
@@ -210,6 +213,8 @@ impl Daemon {
             seen,
             look_again: None,
             next_deadline: None,
+            next_of_batch: None,
+            batch: Batch::default(),
             record_at: None,
             next_patrol,
             is_stopping: false,
@@ -245,8 +250,13 @@ impl Daemon {
         while !self.is_stopping {
             let mut retry = None;
             // However busy it is, what is due by the clock is done.
-            is_due |= self.is_patrol_over() || self.next_deadline.is_some_and(|at| self.dispatcher.now() >= at);
-            if is_due && let Err(error) = self.pass() {
+            is_due |= self.is_patrol_over() || self.has_come(self.next_deadline);
+            if is_due {
+                self.batch = Batch::default();
+            }
+            if (is_due || self.has_come(self.next_of_batch))
+                && let Err(error) = self.pass()
+            {
                 (self.log)(&format!("a pass failed: {}", chain(&error)));
                 self.note_trouble(&error);
                 // What it had heard of is found again by looking.
@@ -255,6 +265,10 @@ impl Daemon {
             }
             is_due = self.wait(causes, retry);
         }
+    }
+
+    fn has_come(&self, at: Option<Timestamp>) -> bool {
+        at.is_some_and(|at| self.dispatcher.now() >= at)
     }
 
     /// As long as nobody can be asked what runs elsewhere nothing starts, and that has to be seen.
@@ -346,8 +360,11 @@ impl Daemon {
     fn sleep_for(&mut self, retry: Option<Duration>) -> Option<Duration> {
         let now = self.dispatcher.now();
         let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
-        let deadline =
-            [self.next_deadline, self.record_at, Some(self.next_patrol)].into_iter().flatten().min().map(until);
+        let deadline = [self.next_deadline, self.next_of_batch, self.record_at, Some(self.next_patrol)]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(until);
         [deadline, self.look_again, retry].into_iter().flatten().min()
     }
 
@@ -359,13 +376,16 @@ impl Daemon {
         let since = self.dispatcher.now();
         loop {
             let limits = self.limits()?;
-            let claimed = self.dispatcher.claim(&mut self.store, &self.settings, limits)?;
+            let claimed = self.dispatcher.claim(&mut self.store, &self.settings, limits, self.batch.n_all())?;
+            let policy = self.settings.policy(self.town.root());
+            self.batch.count(&policy, &claimed);
             let (slow, quick): (Vec<Assignment>, Vec<Assignment>) =
                 claimed.into_iter().partition(|one| self.settings.isolation(&one.rig.name) == Isolation::Worktree);
             self.prepare_aside(slow);
             let report = once::start(&mut self.dispatcher, &mut self.store, &self.settings, quick)?;
             self.tell(&report);
             // What could not be started has left its slot to others.
+            report.failed.iter().for_each(|(one, _)| self.batch.uncount(&policy, one));
             if report.failed.is_empty() {
                 break;
             }
@@ -373,6 +393,7 @@ impl Daemon {
         self.dispatcher.acknowledge();
         self.note_pending();
         self.next_deadline = self.find_deadline(since)?;
+        self.next_of_batch = self.find_next_of_batch()?;
         Ok(())
     }
 
@@ -382,7 +403,8 @@ impl Daemon {
             return Ok(PerSide::both(Some(0))); // nobody knows the caps, so nothing starts
         }
         let policy = self.settings.policy(self.town.root());
-        Ok(Pace::of(&self.settings, &policy, &mut self.store, self.dispatcher.now())?.limits)
+        let pace = Pace::of(&self.settings, &policy, &mut self.store, self.dispatcher.now())?;
+        Ok(self.batch.within(&policy, pace.limits))
     }
 
     /// Makes worktrees on threads of their own: a slow repository holds up nobody else.
@@ -438,10 +460,13 @@ impl Daemon {
             .dispatcher
             .settle(&mut self.store, &self.settings)
             .and_then(|again| once::start(&mut self.dispatcher, &mut self.store, &self.settings, again))
-            .and_then(|_| self.find_deadline(since));
+            .and_then(|_| Ok((self.find_deadline(since)?, self.find_next_of_batch()?)));
         match recorded {
             // One that came due since the last pass began is still due: nothing was claimed here.
-            Ok(deadline) => self.next_deadline = [self.next_deadline, deadline].into_iter().flatten().min(),
+            Ok((deadline, next_of_batch)) => {
+                self.next_deadline = [self.next_deadline, deadline].into_iter().flatten().min();
+                self.next_of_batch = [self.next_of_batch, next_of_batch].into_iter().flatten().min();
+            }
             Err(error) => (self.log)(&format!("a start could not be recorded: {}", chain(&error))),
         }
     }
@@ -455,13 +480,20 @@ impl Daemon {
             self.store.next_deadline(&policy, since)?,
             self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
         ];
-        // What came due before the distance was kept had to wait for it.
-        let waits = Pace::of(&self.settings, &policy, &mut self.store, now)?.waits;
-        deadlines.extend([waits.scheduler, waits.queue].map(|wait| wait.map(|wait| now + wait)));
         if !policy.guards.is_empty() && self.store.has_startable_contexts(&policy, now)? {
             deadlines.push(Some(now + GUARD_RETRY));
         }
         Ok(deadlines.into_iter().flatten().filter(|at| *at > since).min())
+    }
+
+    /// When the batch goes on: whatever came due before the distance was kept had to wait for it.
+    fn find_next_of_batch(&mut self) -> Result<Option<Timestamp>, TownError> {
+        let now = self.dispatcher.now();
+        let policy = self.settings.policy(self.town.root());
+        let waits = Pace::of(&self.settings, &policy, &mut self.store, now)?.waits;
+        let left = self.batch.left(&policy);
+        let goes_on = Side::BOTH.into_iter().filter(|side| *left.of(*side) != Some(0));
+        Ok(goes_on.filter_map(|side| *waits.of(side)).min().map(|wait| now + wait))
     }
 
     /// A `gt config set` that was acknowledged before this pass began counts in it, whether it was heard of or not. A

@@ -162,12 +162,14 @@ impl Dispatcher {
         !self.pending.is_empty()
     }
 
-    /// Records what happened since the last pass, and claims what may start now: at most so many of each side.
+    /// Records what happened since the last pass, and claims what may start now: at most so many of each side, after
+    /// `n_before` others of the same batch.
     pub fn claim(
         &mut self,
         store: &mut Store,
         settings: &Settings,
         limits: PerSide<Option<usize>>,
+        n_before: usize,
     ) -> Result<Vec<Assignment>, TownError> {
         let stamp = self.stamp();
         let policy = settings.policy(self.town.root());
@@ -179,7 +181,7 @@ impl Dispatcher {
         let advance = if limits == PerSide::both(Some(0)) {
             record(store, &findings, &policy, &stamp)?
         } else {
-            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits);
+            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits, n_before);
             store.advance(&findings, &policy, Some(&mut claimant), &stamp)?
         };
         if !findings.started.is_empty() {
@@ -198,7 +200,7 @@ impl Dispatcher {
 
     /// Records what happened since the last pass and takes up what a dead process left half-way; claims nothing new.
     pub fn settle(&mut self, store: &mut Store, settings: &Settings) -> Result<Vec<Assignment>, TownError> {
-        self.claim(store, settings, PerSide::both(Some(0)))
+        self.claim(store, settings, PerSide::both(Some(0)), 0)
     }
 
     /// Lets the dispatcher start runs that another verb of this process has claimed.
@@ -208,7 +210,7 @@ impl Dispatcher {
 
     /// What a claim of this process looks like to the store.
     pub fn claimant<'a>(&'a mut self, policy: &'a Policy, limits: PerSide<Option<usize>>) -> Claimant<'a> {
-        claimant(policy, &self.me, &mut self.new_run, limits)
+        claimant(policy, &self.me, &mut self.new_run, limits, 0)
     }
 
     /// Starts prepared runs, and records how that went.
@@ -541,8 +543,9 @@ fn claimant<'a>(
     me: &'a str,
     new_run: &'a mut (dyn FnMut() -> String + Send),
     limits: PerSide<Option<usize>>,
+    n_before: usize,
 ) -> Claimant<'a> {
-    Claimant { policy, starter: me, new_run, limits }
+    Claimant { policy, starter: me, new_run, limits, n_before }
 }
 
 /// What the runtime needs to know to find a run again.

@@ -5,7 +5,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use gt_core::plan::{PerSide, Policy, Side};
+use gt_core::plan::Side;
 use gt_store::{Assignment, Sling, Slung, Stamp, Store};
 use jiff::SignedDuration;
 
@@ -14,7 +14,7 @@ use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::TownError;
 use crate::formulas::Library;
 use crate::lock::Held;
-use crate::pace::{self, Pace};
+use crate::pace::{self, Batch, Pace};
 use crate::places;
 pub use crate::settings::Limits;
 use crate::settings::{Isolation, Settings};
@@ -80,26 +80,26 @@ pub fn run(
     n_before: usize,
 ) -> Result<PassReport, TownError> {
     let mut report = PassReport::default();
-    let mut n_started = PerSide { scheduler: n_before, queue: 0 };
+    let mut batch = Batch::after(n_before);
     loop {
         let policy = turn.settings.policy(turn.town.root());
         if policy.is_deferred && !turn.limits.starts_queued {
             return Ok(report); // a cap was set meanwhile: what is left is the daemon's, or whoever's asks for a run
         }
         let pace = Pace::of(&turn.settings, &policy, store, dispatcher.now())?;
-        let claimed = dispatcher.claim(store, &turn.settings, smaller(pace.limits, left(&policy, n_started)))?;
-        let n_claimed = count(&policy, &claimed);
+        let before = batch;
+        let limits = before.within(&policy, pace.limits);
+        let claimed = dispatcher.claim(store, &turn.settings, limits, before.n_all())?;
+        batch.count(&policy, &claimed);
+        turn.count_started(claimed.len());
         report.extend(start(dispatcher, store, &turn.settings, claimed)?);
         dispatcher.acknowledge();
-        for side in Side::BOTH {
-            *n_started.of_mut(side) += n_claimed.of(side);
-        }
-        turn.count_started(n_claimed.scheduler + n_claimed.queue);
         // Spaced starts are claimed one at a time, so that pause and clear still bite; together they are one batch.
-        let left = left(&policy, n_started);
+        let left = batch.left(&policy);
         let goes_on = |side: &Side| {
             let is_early = pace.waits.of(*side).is_some();
-            (is_early || *n_claimed.of(*side) > 0) && *left.of(*side) != Some(0) && !turn.is_batch_over()
+            let has_claimed = batch.n_of(*side) > before.n_of(*side);
+            (is_early || has_claimed) && *left.of(*side) != Some(0) && !turn.is_batch_over()
         };
         let waits = pace::until_next(&turn.settings, &policy, store, dispatcher.now())?;
         match Side::BOTH.into_iter().filter(goes_on).filter_map(|side| *waits.of(side)).min() {
@@ -107,23 +107,6 @@ pub fn run(
             None => return Ok(report),
         }
     }
-}
-
-/// What a pass may still start of each side, by its batches.
-fn left(policy: &Policy, n_started: PerSide<usize>) -> PerSide<Option<usize>> {
-    let less = |batch: Option<usize>, n: usize| batch.map(|batch| batch.saturating_sub(n));
-    let queue = policy.queue.as_ref().and_then(|queue| queue.batch);
-    PerSide { scheduler: less(policy.batch, n_started.scheduler), queue: less(queue, n_started.queue) }
-}
-
-fn smaller(one: PerSide<Option<usize>>, other: PerSide<Option<usize>>) -> PerSide<Option<usize>> {
-    let of = |side: Side| [*one.of(side), *other.of(side)].into_iter().flatten().min();
-    PerSide { scheduler: of(Side::Scheduler), queue: of(Side::Queue) }
-}
-
-fn count(policy: &Policy, claimed: &[Assignment]) -> PerSide<usize> {
-    let of = |side: Side| claimed.iter().filter(|one| policy.side(one.fields.queued) == side).count();
-    PerSide { scheduler: of(Side::Scheduler), queue: of(Side::Queue) }
 }
 
 /// Starts what has been claimed.

@@ -1,9 +1,10 @@
 //! The pace of starts: how many of each side may come now, and how long the next has to wait. // SPEC D4, Q1
 //!
-//! When the last start was is in the store, so everybody keeps the same distance, whoever made it.
+//! When the last start was is in the store, so everybody keeps the same distance, whoever made it. How many of a batch
+//! have been is known to whoever starts it.
 
 use gt_core::plan::{PerSide, Policy, Side};
-use gt_store::{Kinds, Store};
+use gt_store::{Assignment, Kinds, Store};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::error::TownError;
@@ -31,6 +32,52 @@ impl Pace {
             }
         }
         Ok(pace)
+    }
+}
+
+/// What one pass has started, by itself or spaced over a while. // SPEC D4
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Batch {
+    n_started: PerSide<usize>,
+}
+
+impl Batch {
+    pub fn after(n_slung: usize) -> Batch {
+        Batch { n_started: PerSide { scheduler: n_slung, queue: 0 } }
+    }
+
+    /// What it may still start of each side; `None`: all.
+    pub fn left(&self, policy: &Policy) -> PerSide<Option<usize>> {
+        let less = |batch: Option<usize>, n: usize| batch.map(|batch| batch.saturating_sub(n));
+        let queue = policy.queue.as_ref().and_then(|queue| queue.batch);
+        PerSide { scheduler: less(policy.batch, self.n_started.scheduler), queue: less(queue, self.n_started.queue) }
+    }
+
+    /// The smaller of what is left of it and of `limits`.
+    pub fn within(&self, policy: &Policy, limits: PerSide<Option<usize>>) -> PerSide<Option<usize>> {
+        let left = self.left(policy);
+        let of = |side: Side| [*left.of(side), *limits.of(side)].into_iter().flatten().min();
+        PerSide { scheduler: of(Side::Scheduler), queue: of(Side::Queue) }
+    }
+
+    pub fn count(&mut self, policy: &Policy, claimed: &[Assignment]) {
+        for one in claimed {
+            *self.n_started.of_mut(policy.side(one.fields.queued)) += 1;
+        }
+    }
+
+    /// A start that failed leaves its place to another.
+    pub fn uncount(&mut self, policy: &Policy, failed: &Assignment) {
+        let n = self.n_started.of_mut(policy.side(failed.fields.queued));
+        *n = n.saturating_sub(1);
+    }
+
+    pub fn n_of(&self, side: Side) -> usize {
+        *self.n_started.of(side)
+    }
+
+    pub fn n_all(&self) -> usize {
+        self.n_of(Side::Scheduler) + self.n_of(Side::Queue)
     }
 }
 

@@ -276,3 +276,36 @@ fn a_cap_that_is_set_between_the_starts_of_a_direct_sling_ends_its_pass() {
     scenario.finish(sling);
     assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
 }
+
+/// Starts that keep their distance are still one batch: what it leaves waits for the next cause.
+#[test]
+fn a_batch_bounds_starts_that_keep_their_distance() {
+    let mut scenario = Scenario::new(Knobs { town: 8, batch: 2, spawn_delay: 5, heartbeat: 600, ..Knobs::calm() });
+    let beads = (0..5).map(|n| scenario.bead(&format!("Work {n}"))).collect();
+    let queue = scenario.launch(Errand::Sling(Box::new(Sling { is_batch: true, ..sling_of(beads) })));
+    scenario.finish(queue);
+    scenario.launch(Errand::Daemon);
+    for n_running in [1, 2, 2] {
+        scenario.settle();
+        assert_eq!(scenario.running().len(), n_running, "{}", scenario.story());
+        scenario.pass(Duration::from_secs(5));
+    }
+    let count = |scenario: &mut Scenario| {
+        let now = scenario.stage.world().now();
+        scenario.stage.store.scheduler_state(now).expect("it can be read").last_dispatch_count
+    };
+    assert_eq!(count(&mut scenario), Some(2));
+    // An end is a cause, and begins the next.
+    let first = scenario.running()[0].clone();
+    scenario.say(&first, Outcome::Completed).expect("it is heard");
+    scenario.end(&first, 0);
+    for n_running in [2, 3, 3] {
+        scenario.settle();
+        assert_eq!(scenario.running().len(), n_running, "{}", scenario.story());
+        scenario.pass(Duration::from_secs(5));
+    }
+    // So is the patrol.
+    scenario.pass(Duration::from_secs(600));
+    scenario.settle();
+    assert_eq!((scenario.running().len(), count(&mut scenario)), (4, Some(1)), "{}", scenario.story());
+}

@@ -38,6 +38,8 @@ pub struct Claimant<'a> {
     pub new_run: &'a mut dyn FnMut() -> String,
     /// Claims no more than this of each side.
     pub limits: PerSide<Option<usize>>,
+    /// How many starts of the same batch came before.
+    pub n_before: usize,
 }
 
 /// Which of the contexts whose work is ready are looked at.
@@ -222,7 +224,7 @@ pub(crate) fn claim_ready(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &
     }
     if !claimed.is_empty() {
         let is_any_queued = claimed.iter().any(|one: &Assignment| one.fields.queued);
-        scheduler::note_dispatch(tx, claimed.len(), is_any_queued, stamp)?;
+        scheduler::note_dispatch(tx, claimant.n_before + claimed.len(), is_any_queued, stamp)?;
     }
     Ok(claimed)
 }

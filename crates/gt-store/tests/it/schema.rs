@@ -210,8 +210,13 @@ fn make_the_store_of_schema_2() {
         let policy = Policy::default();
         let mut runs = ["run-1", "run-2"].into_iter();
         let mut new_run = || runs.next().expect("two are ready").to_owned();
-        let mut claimant =
-            Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None) };
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me:1",
+            new_run: &mut new_run,
+            limits: PerSide::both(None),
+            n_before: 0,
+        };
         town.store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("they are claimed");
         let started = vec![started("run-1"), started("run-2")];
         let findings = Findings { started, ended: vec![ended("run-2")], ..Findings::default() };
@@ -256,8 +261,13 @@ fn a_store_of_schema_2_is_still_understood() {
         town.pass(300);
         let mut runs = ["run-3", "run-4"].into_iter();
         let mut new_run = || runs.next().expect("two are ready").to_owned();
-        let mut claimant =
-            Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None) };
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me:1",
+            new_run: &mut new_run,
+            limits: PerSide::both(None),
+            n_before: 0,
+        };
         let findings = Findings { ended: vec![ended("run-1")], ..Findings::default() };
         let stamp = town.stamp();
         let advance = town.store.advance(&findings, &policy, Some(&mut claimant), &stamp);

@@ -142,8 +142,13 @@ impl Yard {
         let (stamp, policy) = (self.stamp(), self.policy.clone());
         let mut n = self.n_runs;
         let mut new_run = || next_run(&mut n);
-        let mut claimant =
-            Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None) };
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me:1",
+            new_run: &mut new_run,
+            limits: PerSide::both(None),
+            n_before: 0,
+        };
         let answer = self.store.sling(sling, Some(&mut claimant), &stamp);
         self.n_runs = n;
         self.check();
@@ -155,8 +160,13 @@ impl Yard {
         let (stamp, policy) = (self.stamp(), self.policy.clone());
         let mut n = self.n_runs;
         let mut new_run = || next_run(&mut n);
-        let mut claimant =
-            Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(limit) };
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me:1",
+            new_run: &mut new_run,
+            limits: PerSide::both(limit),
+            n_before: 0,
+        };
         let advance = self.store.advance(findings, &policy, Some(&mut claimant), &stamp);
         let claimed = advance.expect("a pass works").claimed;
         self.n_runs = n;

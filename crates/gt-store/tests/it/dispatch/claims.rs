@@ -310,8 +310,13 @@ fn many_that_claim_at_once_exceed_no_cap_and_take_nothing_twice() {
             n += 1;
             format!("run-{who}-{n}")
         };
-        let mut claimant =
-            Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(Some(2)) };
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me:1",
+            new_run: &mut new_run,
+            limits: PerSide::both(Some(2)),
+            n_before: 0,
+        };
         start.wait();
         store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("a pass works").claimed.len()
     };
@@ -334,7 +339,7 @@ fn a_rehearsed_sling_claims_what_the_real_one_does_and_leaves_no_trace() {
     let (policy, stamp) = (yard.policy.clone(), yard.stamp());
     let mut new_run = || "run-0001".to_owned();
     let mut claimant =
-        Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None) };
+        Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None), n_before: 0 };
     let sling = asked(&["gt-1", "gt-2"]);
     let rehearsed = stage.sling(&sling, Some(&mut claimant), &stamp).expect("it is slung");
     drop(stage);

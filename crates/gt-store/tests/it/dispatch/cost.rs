@@ -50,7 +50,7 @@ fn advance(town: &mut Town, findings: &Findings) -> Vec<Assignment> {
         format!("run-{first}-{n}")
     };
     let mut claimant =
-        Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None) };
+        Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None), n_before: 0 };
     town.store.advance(findings, &policy, Some(&mut claimant), &stamp).expect("it is claimed").claimed
 }
 
