@@ -47,6 +47,8 @@ pub enum Outcome {
     Stopped,
     /// It ran for too long.
     TimedOut,
+    /// The place it ran in is gone and took it along: nothing that it did.
+    Lost,
     /// Its agent's account has reached its limit.
     RateLimited,
     /// Its agent cannot work at all: no login, no credit, nobody answers it.
@@ -54,7 +56,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 10] = [
+    pub const ALL: [Outcome; 11] = [
         Outcome::Completed,
         Outcome::StepDone,
         Outcome::Failed,
@@ -63,6 +65,7 @@ impl Outcome {
         Outcome::NotStarted,
         Outcome::Stopped,
         Outcome::TimedOut,
+        Outcome::Lost,
         Outcome::RateLimited,
         Outcome::AgentUnable,
     ];
@@ -77,6 +80,7 @@ impl Outcome {
             Outcome::NotStarted => "not-started",
             Outcome::Stopped => "stopped",
             Outcome::TimedOut => "timed-out",
+            Outcome::Lost => "lost",
             Outcome::RateLimited => "rate-limited",
             Outcome::AgentUnable => "agent-unable",
         }
@@ -89,6 +93,11 @@ impl Outcome {
     /// Whether it costs the bead one of its attempts. // SPEC D5, R1
     pub fn costs_an_attempt(self) -> bool {
         matches!(self, Outcome::Failed | Outcome::Died | Outcome::TimedOut)
+    }
+
+    /// Whether its bead is queued again by itself.
+    pub fn is_tried_again(self) -> bool {
+        self.costs_an_attempt() || self.is_the_agents() || self == Outcome::Lost
     }
 
     /// Whether its agent, not the bead or the run, was the reason; then the bead is queued again as if nothing had been.

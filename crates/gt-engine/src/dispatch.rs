@@ -389,6 +389,7 @@ impl Dispatcher {
                 code: ending.code,
                 signal: ending.signal,
                 leftover: ending.leftover,
+                is_lost: ending.is_lost,
                 ..self.ended_unseen(run, store, settings)?
             }),
             Some(Sighting::Running(handle)) => {

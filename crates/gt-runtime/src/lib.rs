@@ -71,6 +71,9 @@ pub struct Ending {
     pub at: Timestamp,
     /// Processes it left behind, which were ended with it.
     pub leftover: u32,
+    /// Whether the place it ran in is gone and took it along: nothing that it did.
+    #[serde(default)]
+    pub is_lost: bool,
 }
 
 /// What a runtime knows of a run.

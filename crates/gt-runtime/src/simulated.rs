@@ -43,6 +43,7 @@ struct World {
     watchers: Vec<News>,
     n_births: u32,
     n_ticks: i64,
+    is_losing: bool,
 }
 
 impl SimulatedRuntime {
@@ -63,6 +64,18 @@ impl SimulatedRuntime {
         for run in &runs {
             world.end(run, None, None);
         }
+    }
+
+    /// Ends everything because the place where it runs goes; returns what.
+    pub fn lose_all(&self) -> Vec<String> {
+        let runs = self.running();
+        let mut world = self.world();
+        world.is_losing = true;
+        for run in &runs {
+            world.end(run, None, None);
+        }
+        world.is_losing = false;
+        runs
     }
 
     /// Forgets every end, as when what the keeper has written down is lost.
@@ -192,7 +205,7 @@ impl World {
     fn ending(&mut self, code: Option<i32>, signal: Option<i32>) -> Ending {
         self.n_ticks += 1;
         let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(self.n_ticks);
-        Ending { code, signal, at, leftover: 0 }
+        Ending { code, signal, at, leftover: 0, is_lost: self.is_losing }
     }
 
     fn survey(&mut self, known: &[Known]) -> BTreeMap<String, Sighting> {

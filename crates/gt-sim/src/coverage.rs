@@ -42,7 +42,7 @@ impl fmt::Display for Phase {
 }
 
 /// Every event that the table knows.
-pub const EVENTS: [&str; 35] = [
+pub const EVENTS: [&str; 36] = [
     "bead.closed",
     "bead.reopened",
     "bead.deleted",
@@ -75,6 +75,7 @@ pub const EVENTS: [&str; 35] = [
     "run.ended not-started",
     "run.ended stopped",
     "run.ended timed-out",
+    "run.ended lost",
     "run.ended rate-limited",
     "run.ended agent-unable",
     "polecat.kept",
@@ -133,6 +134,7 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         "run.ended died" | "run.ended rate-limited" | "run.ended agent-unable" => {
             !is_done && matches!(run, Starting | Working | Stopping)
         }
+        "run.ended lost" => !is_done && matches!(run, Starting | Working),
         "run.ended not-started" => !is_queued && matches!(run, Starting | Stopping),
         "run.ended stopped" | "run.ended timed-out" => !is_done && run == Stopping,
         "polecat.kept" => run == None,

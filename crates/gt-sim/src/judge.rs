@@ -93,6 +93,7 @@ impl Judge {
             self.model.forget_distance();
         }
         self.model.unable = stage.world().lock().unable.clone();
+        self.model.lost.clone_from(&stage.world().lock().lost);
         loop {
             let events = self.store.events(self.seq, EVENTS_READ).map_err(|error| error.to_string())?;
             for event in &events {

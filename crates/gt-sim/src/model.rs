@@ -3,7 +3,7 @@
 //! It knows nothing of tables, transactions or processes. It reads the log, in order, and says when something in it
 //! cannot be, what it expects the store to say, and what will become of each bead when nothing goes wrong any more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::context::ContextState;
 use gt_core::event::Event;
@@ -70,6 +70,8 @@ pub struct Model {
     pub held: BTreeMap<String, Timestamp>,
     /// What runs must end as, because of what they have told.
     pub unable: BTreeMap<String, Unable>,
+    /// Runs whose end was nothing that they did.
+    pub lost: BTreeSet<String>,
     /// Runs that were claimed, with their beads.
     pub claimed: BTreeMap<String, String>,
     /// When they were.
@@ -170,6 +172,13 @@ impl ModelBead {
 }
 
 impl Model {
+    /// What a run has told that decides its end, and what its end is if it has told nothing.
+    fn unspoken(&self, event: &Event) -> (Option<&Unable>, Outcome) {
+        let told = event.run.as_ref().and_then(|run| self.unable.get(run));
+        let is_lost = event.run.as_ref().is_some_and(|run| self.lost.contains(run));
+        (told, if is_lost { Outcome::Lost } else { Outcome::Died })
+    }
+
     /// Takes in what happened next. The answer is what the event is called in the table of transitions.
     pub fn apply(&mut self, event: &Event, bounds: &Bounds) -> Result<Option<(Phase, String)>, String> {
         self.apply_to_town(event);
@@ -217,8 +226,8 @@ impl Model {
             "run.ended" => {
                 label = format!("run.ended {}", data("outcome"));
                 self.check_hold(event, &bead, &data("outcome"))?;
-                let told = event.run.as_ref().and_then(|run| self.unable.get(run));
-                end(event, &mut bead, &data("outcome"), &data("reason"), told, bounds.may_misread)?;
+                let (told, silent) = self.unspoken(event);
+                end(event, &mut bead, &data("outcome"), &data("reason"), told, silent, bounds.may_misread)?;
             }
             "context.failed" => {
                 let failures = event.data.get("failures").and_then(serde_json::Value::as_i64).unwrap_or(0);
@@ -401,6 +410,7 @@ fn end(
     outcome: &str,
     reason: &str,
     told: Option<&Unable>,
+    silent: Outcome,
     may_misread: bool,
 ) -> Result<(), String> {
     let run = with_run(event, bead)?.clone();
@@ -413,8 +423,8 @@ fn end(
             // Whoever was told to stop because of what it said may have got over it meanwhile.
             (None, true) if outcome.is_the_agents() => told.is_some_and(|told| told.ever.contains(&outcome)),
             (None, true) => matches!(outcome, Outcome::Stopped | Outcome::TimedOut | Outcome::Died),
-            (None, false) if may_misread && outcome == Outcome::Died => true,
-            (None, false) => outcome == told.and_then(|told| told.now).unwrap_or(Outcome::Died),
+            (None, false) if may_misread && outcome == silent => true,
+            (None, false) => outcome == told.and_then(|told| told.now).unwrap_or(silent),
         },
     };
     if !is_right {
@@ -427,7 +437,8 @@ fn end(
     bead.attempts += i64::from(outcome.costs_an_attempt());
     // A start that failed is tried again, unless the log says otherwise right after.
     bead.is_queued |= outcome == Outcome::NotStarted;
-    bead.must_queue = outcome.is_the_agents() && !run.is_stopping && !bead.is_queued && !bead.is_held;
+    bead.must_queue =
+        (outcome.is_the_agents() || outcome == Outcome::Lost) && !run.is_stopping && !bead.is_queued && !bead.is_held;
     bead.is_held |= outcome == Outcome::Stopped && !bead.is_queued;
     Ok(())
 }

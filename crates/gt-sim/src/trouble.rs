@@ -76,18 +76,28 @@ fn stop_daemon(stage: &mut Stage) {
     }
 }
 
-/// The agents die, and sometimes whoever kept them forgets that they ever were.
+/// The agents die, and sometimes whoever kept them forgets that they ever were, or knows that they died with their place.
 fn all_agents_die(stage: &mut Stage) {
-    let (is_drawn, forgets) = {
+    let (is_drawn, how) = {
         let mut world = stage.world().lock();
-        (world.faults.deaf_keeper > 0, world.rng.bool())
+        let hows = ["", " and is forgotten", " with its place"];
+        (world.faults.deaf_keeper > 0, hows[world.rng.usize(0..hows.len())])
     };
-    if is_drawn {
-        stage.world().tell(|| format!("every agent dies{}", if forgets { " and is forgotten" } else { "" }));
-        stage.ground.runtime.end_all_unseen();
-        if forgets {
-            stage.ground.runtime.forget_ends();
+    if !is_drawn {
+        return;
+    }
+    stage.world().tell(|| format!("every agent dies{how}"));
+    match how {
+        " with its place" => {
+            let lost = stage.ground.runtime.lose_all();
+            stage.world().lock().lost.extend(lost);
         }
+        " and is forgotten" => {
+            stage.ground.runtime.end_all_unseen();
+            stage.ground.runtime.forget_ends();
+            stage.world().lock().lost.clear();
+        }
+        _ => stage.ground.runtime.end_all_unseen(),
     }
 }
 

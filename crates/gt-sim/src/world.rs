@@ -83,6 +83,8 @@ pub struct World {
     pub acknowledged: Vec<String>,
     /// Runs that have said that they cannot work, and what their end must be.
     pub unable: BTreeMap<String, Unable>,
+    /// Runs that went with the place they ran in, as far as that is not forgotten.
+    pub lost: BTreeSet<String>,
     /// What must not be, seen by those who are not the judge.
     pub violations: Vec<String>,
     /// What has happened, if somebody wants to know.
@@ -115,6 +117,7 @@ impl Shared {
             stops: Vec::new(),
             acknowledged: Vec::new(),
             unable: BTreeMap::new(),
+            lost: BTreeSet::new(),
             violations: Vec::new(),
             story: tells.then(Vec::new),
         })))

@@ -51,6 +51,7 @@ impl Dispatcher {
             code: None,
             signal: None,
             leftover: 0,
+            is_lost: false,
             worktree,
             branch: branch.flatten(),
             kept,

@@ -33,7 +33,7 @@ pub fn surveyed(known: &[Known], printed: &[u8], now: Timestamp) -> Result<BTree
     };
     let mut sightings: BTreeMap<_, _> = answer.runs.into_iter().map(|(run, seen)| (run, sighting(seen))).collect();
     for started in known.iter().filter(|known| known.handle.is_some()) {
-        let unseen = || Sighting::Ended(Ending { code: None, signal: None, at: now, leftover: 0 });
+        let unseen = || Sighting::Ended(Ending { code: None, signal: None, at: now, leftover: 0, is_lost: false });
         sightings.entry(started.run.clone()).or_insert_with(unseen);
     }
     Ok(sightings)

@@ -174,7 +174,13 @@ pub(super) struct End {
 
 impl End {
     pub(super) fn ending(&self, now: Timestamp) -> Ending {
-        Ending { code: self.code, signal: self.signal, at: self.at.unwrap_or(now), leftover: self.leftover }
+        Ending {
+            code: self.code,
+            signal: self.signal,
+            at: self.at.unwrap_or(now),
+            leftover: self.leftover,
+            is_lost: false,
+        }
     }
 }
 

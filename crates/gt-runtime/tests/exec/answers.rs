@@ -69,7 +69,7 @@ fn a_survey_is_taken_as_it_is_and_what_was_started_and_is_not_in_it_is_gone() {
     assert_eq!(names, ["gone", "here", "over", "shot", "stranger"]);
     assert_eq!(seen["here"], Sighting::Running(Handle::ELSEWHERE));
     let at = "2026-01-02T03:04:05Z".parse().unwrap();
-    assert_eq!(seen["over"], Sighting::Ended(Ending { code: Some(3), signal: None, at, leftover: 2 }));
+    assert_eq!(seen["over"], Sighting::Ended(Ending { code: Some(3), signal: None, at, leftover: 2, is_lost: false }));
     let end = |run: &str| match &seen[run] {
         Sighting::Ended(ending) => (ending.code, ending.signal),
         running @ Sighting::Running(_) => panic!("{running:?}"),

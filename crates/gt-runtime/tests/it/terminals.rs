@@ -289,7 +289,7 @@ fn a_killed_server_ends_its_runs_and_the_next_start_makes_another(town: &Town) {
         }
         for (run, handle) in names.iter().zip(&handles) {
             let ending = town.ending(&mut *runtime, &known(run, Some(handle)));
-            assert_eq!((ending.code, ending.signal), (None, None));
+            assert_eq!((ending.code, ending.signal, ending.is_lost), (None, None, true));
             assert!(!is_alive(handle.pid));
         }
         runtime.acknowledge(&names).unwrap();
@@ -319,7 +319,7 @@ fn a_session_that_somebody_removes_ends_its_run(town: &Town) {
     tmux(town, &["kill-session", "-t", "=test-stubborn"]);
     for (run, handle) in [("plain", &plain), ("stubborn", &stubborn)] {
         let ending = town.ending(&mut *runtime, &known(run, Some(handle)));
-        assert_eq!((ending.code, ending.signal), (None, None));
+        assert_eq!((ending.code, ending.signal, ending.is_lost), (None, None, false));
         assert!(!is_alive(handle.pid));
     }
     assert!(is_alive(other.pid));

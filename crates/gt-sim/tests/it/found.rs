@@ -305,7 +305,7 @@ fn a_batch_bounds_starts_that_keep_their_distance() {
         scenario.pass(Duration::from_secs(5));
     }
     // So is the patrol.
-    scenario.pass(Duration::from_secs(600));
+    scenario.pass(Duration::from_mins(10));
     scenario.settle();
     assert_eq!((scenario.running().len(), count(&mut scenario)), (4, Some(1)), "{}", scenario.story());
 }

@@ -111,6 +111,8 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// Processes that it left behind.
     pub leftover: u32,
+    /// Whether the place it ran in is gone and took it along.
+    pub is_lost: bool,
     /// Where it worked, if its start was not recorded.
     pub worktree: Option<String>,
     pub branch: Option<String>,
@@ -216,12 +218,12 @@ impl Run {
     }
 
     /// What its end means. // the bead's word first, then its own, then an order, then what it failed with, then silence
-    fn outcome_at_end(&self, failure: Option<&Failure>) -> Outcome {
+    fn outcome_at_end(&self, failure: Option<&Failure>, is_lost: bool) -> Outcome {
         match (self.is_bead_done, self.said, &self.stop) {
             (true, ..) => Outcome::Completed,
             (false, Some(said), _) => said,
             (false, _, Some(stop)) => stop.outcome,
-            _ => failure.and_then(Failure::outcome).unwrap_or(Outcome::Died),
+            _ => failure.and_then(Failure::outcome).unwrap_or(if is_lost { Outcome::Lost } else { Outcome::Died }),
         }
     }
 }
@@ -450,13 +452,14 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
     }
     let failure = end.told.as_ref().and_then(|telling| telling.told.failure());
     let current = steps::of_run(tx, &run)?;
-    let outcome = run.outcome_at_end(failure);
+    let outcome = run.outcome_at_end(failure, end.is_lost);
     let outcome = current.as_ref().map_or(outcome, |step| steps::outcome(outcome, &run, end, step));
     let exit = exit_words(end.code, end.signal);
     let reason = match (&run.stop, outcome, failure) {
         (_, Outcome::Failed, _) => run.note(tx)?.unwrap_or_else(|| exit.clone()),
         (_, Outcome::Completed | Outcome::Deferred, _) => exit.clone(),
         (Some(stop), ..) => format!("{} ({exit})", stop.reason),
+        (None, Outcome::Lost, _) => "the server of its terminal is gone, and took it along".to_owned(),
         (None, _, Some(failure)) => format!("{} ({exit})", failure.message),
         _ => exit.clone(),
     };
@@ -536,7 +539,7 @@ fn plan_next(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, policy:
             let data = json!({ "attempts": record.attempts, "reason": reason, "branch": record.branch });
             events::append_of_run(tx, stamp, EventType::BeadEscalated, &run.bead, &run.id, &data)?;
         }
-        outcome => is_next = outcome.costs_an_attempt() || outcome.is_the_agents(),
+        outcome => is_next = outcome.is_tried_again(),
     }
     records::save(tx, run.key, &record)?;
     // One that nobody can read is not tried again; its end is recorded all the same.

@@ -95,6 +95,7 @@ pub(crate) fn ended(run: &str) -> Ended {
         code: Some(1),
         signal: None,
         leftover: 0,
+        is_lost: false,
         worktree: None,
         branch: None,
         kept: None,

@@ -61,6 +61,12 @@ impl Fleet {
         self.town.call(["bead", "import", "-"]).stdin(lines.join("\n").as_bytes()).run().success();
     }
 
+    /// Ends the server of the town's terminals, and with it all that runs in them.
+    pub(crate) fn kill_tmux_server(&self) {
+        let mut server = gt_runtime::terminal::Server::of(&self.town.path(".gt/keeper")).command();
+        server.arg("kill-server").stderr(Stdio::null()).status().ok();
+    }
+
     /// Waits until a file is in the home.
     pub(crate) fn await_file(&self, name: &str) {
         self.await_shell(&format!("[ -e '{}' ]", self.home(name).display()), &format!("file {name}"));
@@ -367,7 +373,6 @@ impl Drop for Fleet {
             kill(pid);
         }
         // Terminals outlive their keeper.
-        let mut terminals = gt_runtime::terminal::Server::of(&self.town.path(".gt/keeper")).command();
-        terminals.arg("kill-server").stderr(Stdio::null()).status().ok();
+        self.kill_tmux_server();
     }
 }

@@ -238,3 +238,28 @@ fn what_an_agent_writes_only_into_its_own_record_is_heard_at_once() {
     fleet.until_events("run.waiting", Some("gt-a"), 1);
     assert_eq!(worker()["waiting_for"], "limit");
 }
+
+#[test]
+fn a_killed_tmux_server_is_no_bead_s_fault() {
+    let fleet = Fleet::with_cap(4, "while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done\ngt done");
+    fleet.hold(&["gt-a", "gt-b"]);
+    fleet.start_daemon();
+    fleet.town.gt(["sling", "gt-a", "gt-b"]).success();
+    fleet.set("witness.redispatch_cooldown", "0s");
+    fleet.await_trace("start", 2);
+    fleet.kill_tmux_server();
+    for bead in ["gt-a", "gt-b"] {
+        let events = fleet.until_events("run.ended", Some(bead), 1);
+        let ended = events.iter().find(|event| event["type"] == "run.ended").expect("it has ended");
+        assert_eq!(ended["data"]["outcome"], "lost", "{ended}");
+        assert_eq!(ended["data"]["reason"], "the server of its terminal is gone, and took it along", "{ended}");
+    }
+    // They come again, in another server, and have all their attempts.
+    fleet.until_events("run.started", None, 4);
+    let events = fleet.town.gt(["activity", "--json"]).stdout;
+    assert!(!events.contains("bead.escalated"), "{events}");
+    fleet.open_gate("go");
+    let both = ["gt-a".to_owned(), "gt-b".to_owned()];
+    fleet.until_done(&both);
+    fleet.assert_at_rest(&both);
+}

@@ -39,9 +39,9 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "A run that met a rate limit counts as one that died.",
         edits: &[Edit {
             file: RUNS,
-            from: r"_ => failure.and_then(Failure::outcome).unwrap_or(Outcome::Died),",
+            from: r"_ => failure.and_then(Failure::outcome).unwrap_or(",
             to: r#"_ if crate::defect("limit-costs-an-attempt") => Outcome::Died,
-            _ => failure.and_then(Failure::outcome).unwrap_or(Outcome::Died),"#,
+            _ => failure.and_then(Failure::outcome).unwrap_or("#,
         }],
     },
     Defect {
@@ -58,8 +58,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "A bead whose run met a rate limit is not queued again.",
         edits: &[Edit {
             file: RUNS,
-            from: r"is_next = outcome.costs_an_attempt() || outcome.is_the_agents(),",
-            to: r#"is_next = outcome.costs_an_attempt() || (outcome.is_the_agents() && !crate::defect("limit-loses-its-bead")),"#,
+            from: r"is_next = outcome.is_tried_again(),",
+            to: r#"is_next = outcome.is_tried_again() && !(outcome.is_the_agents() && crate::defect("limit-loses-its-bead")),"#,
         }],
     },
     Defect {

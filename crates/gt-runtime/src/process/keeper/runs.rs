@@ -364,6 +364,6 @@ impl Departure {
 
     fn ending(self) -> Ending {
         let Self { code, signal, at, left_behind, .. } = self;
-        Ending { code, signal, at, leftover: left_behind.len() as u32 }
+        Ending { code, signal, at, leftover: left_behind.len() as u32, is_lost: false }
     }
 }

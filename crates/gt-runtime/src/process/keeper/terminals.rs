@@ -12,7 +12,7 @@ mod reader;
 mod records;
 mod starting;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -57,6 +57,8 @@ pub(super) struct Terminals {
     closed: Vec<(String, Ended)>,
     /// Runs whose terminal was taken away from them.
     bereft: Vec<String>,
+    /// Runs whose server has gone before they were seen to end.
+    lost: BTreeSet<String>,
     /// The shell that tmux was last told to put into the environment.
     shell: String,
     no_connect_before: Option<Instant>,
@@ -94,6 +96,7 @@ impl Terminals {
             closing: BTreeMap::new(),
             closed: Vec::new(),
             bereft: Vec::new(),
+            lost: BTreeSet::new(),
             shell: String::new(),
             no_connect_before: None,
         })
@@ -138,6 +141,7 @@ impl Terminals {
             self.connect(events).unwrap_or_else(|cause| note(&cause));
         } else {
             self.bereft.clone_from(&runs);
+            self.lost.extend(runs.iter().cloned());
         }
         let of = |run: &String| {
             let recorded = self.records.get(run).and_then(|record| record.handle.clone());
@@ -154,6 +158,7 @@ impl Terminals {
             self.flush(events);
         }
         self.closing.remove(run);
+        self.lost.remove(run);
         self.records.remove(run);
     }
 
@@ -359,6 +364,7 @@ impl Terminals {
         self.lose_client();
         self.panes.clear();
         self.bereft = self.records.runs().map(str::to_owned).collect();
+        self.lost.extend(self.bereft.iter().cloned());
         self.close_all();
     }
 }

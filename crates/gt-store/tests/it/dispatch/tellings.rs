@@ -169,6 +169,22 @@ fn a_missing_login_holds_up_the_agent_and_names_the_way_on() {
 }
 
 #[test]
+fn a_run_that_went_with_its_place_costs_nothing_and_comes_again() {
+    let mut yard = Yard::with(&["gt-1"]);
+    yard.policy.redispatch_cooldown = SignedDuration::from_secs(60);
+    yard.sling(&["gt-1"]);
+    for _ in 0..9 {
+        let run = yard.claim_one().run;
+        yard.start(&run);
+        yard.end_as(Ended { code: None, is_lost: true, ..ended(&run) });
+        assert_eq!(yard.run(&run).outcome, Some(Outcome::Lost));
+        assert_eq!(yard.held_by("gt-1"), ["cooling-down"]);
+        yard.pass(60);
+    }
+    assert_eq!(yard.claim_one().attempts, 0);
+}
+
+#[test]
 fn a_failure_of_its_own_costs_an_attempt_and_says_why() {
     let mut yard = Yard::with(&["gt-1"]);
     let run = yard.working("gt-1").run;

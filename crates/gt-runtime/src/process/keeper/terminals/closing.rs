@@ -79,14 +79,15 @@ impl Terminals {
             closing.ask_at = None;
         }
         let is_reached = self.control.is_some() || (self.is_server_there() && self.connect(events).is_ok());
-        match self.panes.get(run).filter(|_| is_reached).map(|pane| pane.pane.clone()) {
-            Some(pane) => {
-                let line = format!("display-message -p -t {} {}", quoted(&pane), quoted(LIST_FORMAT));
-                self.ask(Question::Status(run.to_owned()), &line);
-                self.flush(events);
+        let Some(pane) = self.panes.get(run).filter(|_| is_reached).map(|pane| pane.pane.clone()) else {
+            if !is_reached && !self.is_server_there() {
+                self.lost.insert(run.to_owned());
             }
-            None => self.finish(run),
-        }
+            return self.finish(run);
+        };
+        let line = format!("display-message -p -t {} {}", quoted(&pane), quoted(LIST_FORMAT));
+        self.ask(Question::Status(run.to_owned()), &line);
+        self.flush(events);
     }
 
     pub(super) fn hear_status(&mut self, run: &str, answer: Option<&str>) {
@@ -161,7 +162,9 @@ impl Terminals {
 
     fn finish(&mut self, run: &str) {
         if let Some(closing) = self.closing.get(run) {
-            let ended = closing.ended.clone();
+            let mut ended = closing.ended.clone();
+            let is_unseen = ended.ending.code.is_none() && ended.ending.signal.is_none();
+            ended.ending.is_lost = is_unseen && self.lost.contains(run);
             if !self.closed.iter().any(|(known, _)| known == run) {
                 self.closed.push((run.to_owned(), ended));
             }
