@@ -1,8 +1,10 @@
 //! "Did you mean …": the known words closest to a mistyped one.
 
-/// At most three of `known`, the nearest first; none when nothing is close.
+/// At most three of `known`, the nearest first; none when nothing is close. A third of the letters may be wrong, though one
+/// in any word of two or more; of one letter nothing is left that could be near.
 pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let reach = (word.chars().count() / 3).clamp(1, 3);
+    let n_letters = word.chars().count();
+    let reach = if n_letters < 2 { 0 } else { (n_letters / 3).clamp(1, 3) };
     let mut found: Vec<(usize, &str)> = known
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))

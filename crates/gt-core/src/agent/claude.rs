@@ -41,7 +41,7 @@ pub(super) fn named_failure(line: &Value, key: &str, otherwise: &str) -> Failure
     let status = number(line, "error_status");
     let class = match word.as_str() {
         "" | "unknown" => words::class_of_status(status).unwrap_or(FailureClass::Other),
-        word => words::class(word),
+        word => words::class_of_code(word),
     };
     let message = if word.is_empty() { otherwise.to_owned() } else { format!("{otherwise} ({word})") };
     Failure { class, message, until: None }

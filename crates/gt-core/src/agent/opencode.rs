@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Fact, Usage, micros, name, number, words};
+use super::{Fact, Failure, Usage, micros, name, number, words};
 
 pub(super) fn facts(line: &Value, at: Timestamp) -> Vec<Fact> {
     let own = match line.get("type").and_then(Value::as_str) {
         Some("step_start" | "text" | "reasoning" | "tool_use") => vec![Fact::Working],
         Some("step_finish") => step(line.get("part").unwrap_or(&Value::Null)),
-        Some("error") => vec![Fact::Failed(words::failure(&error_words(line), at))],
+        Some("error") => vec![Fact::Failed(failure(line, at))],
         _ => return Vec::new(),
     };
     name(line, "sessionID").map(Fact::Conversation).into_iter().chain(own).collect()
@@ -35,11 +35,13 @@ fn usage(part: &Value) -> Usage {
     }
 }
 
-fn error_words(line: &Value) -> String {
+/// Its status decides, where it tells one.
+fn failure(line: &Value, at: Timestamp) -> Failure {
     let error = line.get("error").unwrap_or(&Value::Null);
     let data = error.get("data").unwrap_or(&Value::Null);
     let message = data.get("message").or_else(|| error.get("message")).and_then(Value::as_str);
-    let name = error.get("name").and_then(Value::as_str).unwrap_or("it failed");
-    let status = data.get("statusCode").and_then(Value::as_u64).map(|code| format!(" ({code})")).unwrap_or_default();
-    format!("{}{status}", message.unwrap_or(name))
+    let message = message.or_else(|| error.get("name").and_then(Value::as_str)).unwrap_or("it failed");
+    let Some(status) = data.get("statusCode").and_then(Value::as_u64) else { return words::failure(message, at) };
+    let told = words::failure(&format!("{message} ({status})"), at);
+    Failure { class: words::class_of_status(status).unwrap_or(told.class), ..told }
 }

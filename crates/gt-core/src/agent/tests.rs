@@ -326,24 +326,74 @@ fn a_kept_line_is_short_whatever_the_hook_was_given() {
 }
 
 #[test]
-fn words_of_errors_have_a_class() {
-    use FailureClass::{Auth, Billing, Context, Other, Overloaded, RateLimit};
+fn what_agents_print_when_they_are_refused_has_a_class() {
+    use FailureClass::{Auth, Billing, Context, Overloaded, RateLimit};
     let cases = [
         ("HTTP 429 Too Many Requests", RateLimit),
+        ("HTTP 429", RateLimit),
+        ("exceeded retry limit, last status: 429 Too Many Requests, request id: 7", RateLimit),
         ("Claude AI usage limit reached|1800000000", RateLimit),
+        ("5-hour limit reached ∙ resets 3pm", RateLimit),
+        ("You've hit your session limit · resets 8:40am (UTC)", RateLimit),
+        ("You've hit your usage limit. Upgrade, or try again in 3 days.", RateLimit),
+        ("stream disconnected before completion: Rate limit reached for gpt-5 in organization org-1", RateLimit),
+        ("This request would exceed your account's rate limit.", RateLimit),
+        ("API Error: Request rejected (429) · slow down", RateLimit),
+        ("You exceeded your current quota, please check your plan and billing details.", RateLimit),
+        ("Quota exceeded for metric: generate_content_requests", RateLimit),
+        ("You have exhausted your daily quota on this model.", RateLimit),
         ("RESOURCE_EXHAUSTED", RateLimit),
-        ("build 4290 of 1429", Other),
         ("overloaded_error", Overloaded),
+        ("API Error: Overloaded", Overloaded),
+        ("API Error: 503 {\"type\":\"error\"}", Overloaded),
+        ("API Error: 500 Internal server error", Overloaded),
+        ("The model is overloaded. Please try again later.", Overloaded),
+        ("Selected model is at capacity. Please try a different model.", Overloaded),
+        ("unexpected status 503 Service Unavailable", Overloaded),
         ("Invalid API key · Please run /login", Auth),
+        ("Not logged in · Please run /login", Auth),
+        ("unexpected status 401 Unauthorized: Missing bearer or basic authentication in header", Auth),
+        ("unexpected status 403 Forbidden", Auth),
+        ("Failed to authenticate. API Error: 401 {\"type\":\"error\"}", Auth),
+        ("[{\"error\":{\"code\":401,\"message\":\"no\"}}]", Auth),
+        ("OAuth token has expired", Auth),
+        ("API key not valid. Please pass a valid API key.", Auth),
         ("Your credit balance is too low", Billing),
         ("insufficient_quota", Billing),
+        ("This API method requires billing to be enabled.", Billing),
         ("prompt is too long: 250000 tokens", Context),
-        ("the author was not found", Other),
-        ("", Other),
+        ("Codex ran out of room in the model's context window.", Context),
     ];
     for (text, class) in cases {
         assert_eq!(words::class(text), class, "{text}");
     }
+}
+
+#[test]
+fn what_agents_write_about_their_work_has_none() {
+    let prose = [
+        "",
+        "I wrote a test for 401 responses",
+        "I wrote a test for HTTP 401 responses and error 429 handling",
+        "the quota module has 503 lines, 402 of them comments",
+        "the author was not found",
+        "auth is done; next comes the authentication page and its OAuth token store",
+        "unauthorized users see the login page, and so do those not logged in",
+        "added a rate limit to the API and a usage limit per user",
+        "the loop ended when its limit was reached",
+        "the billing page is not finished",
+        "an overloaded operator, in a room at capacity",
+        "the context window of the editor",
+        "build 4290 of 1429",
+        "error 4290, status 1.429",
+    ];
+    for text in prose {
+        assert_eq!(words::class(text), FailureClass::Other, "{text}");
+    }
+}
+
+#[test]
+fn words_of_errors_name_a_time() {
     let until = |text: &str| words::until(text, at(0)).map(|until| until.as_second() - at(0).as_second());
     assert_eq!(until("usage limit reached|1800000060"), Some(60));
     assert_eq!(until("try again in 1 hour 5 minutes."), Some(3900));

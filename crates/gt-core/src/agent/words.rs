@@ -1,82 +1,147 @@
 //! What the words of an error mean. Vendors tell the same few things in many ways.
+//!
+//! Agents write prose about logins, quotas and status codes too, so a bare word decides nothing: a phrase counts that says
+//! what has happened ("quota exceeded"), an identifier of an API, and a number that is called a status ("HTTP 429").
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Failure, FailureClass, message};
 
-/// Words for each class; the first that is found decides.
-const WORDS: [(FailureClass, &[&str]); 6] = [
+/// Phrases for each class; the first that is found decides.
+const PHRASES: [(FailureClass, &[&str]); 6] = [
     (
         FailureClass::Billing,
-        &["billing_error", "insufficient_quota", "credit balance", "payment required", "out of credits", "402"],
+        &["billing_error", "insufficient_quota", "credit balance is too low", "payment required", "out of credits"],
     ),
     (
         FailureClass::Auth,
         &[
-            "authentication",
-            "unauthorized",
-            "unauthenticated",
+            "authentication_error",
+            "authentication_failed",
+            "authentication failed",
+            "authentication required",
+            "authentication is required",
+            "invalid authentication",
+            "failed to authenticate",
+            "401 unauthorized",
+            "error: unauthorized",
             "invalid api key",
             "invalid_api_key",
+            "invalid x-api-key",
+            "incorrect api key",
             "api key not valid",
-            "not logged in",
+            "you are not logged in",
             "please log in",
             "please run /login",
-            "oauth token",
+            "oauth token has expired",
+            "oauth token expired",
+            "oauth token revoked",
+            "access token could not be refreshed",
             "permission_error",
-            "auth",
-            "401",
         ],
     ),
     (
         FailureClass::RateLimit,
         &[
-            "rate limit",
-            "rate_limit",
-            "ratelimit",
-            "usage limit",
-            "usage_limit",
+            "rate_limit_error",
+            "rate_limit_exceeded",
+            "ratelimiterror",
+            "rate limit reached",
+            "rate limit exceeded",
+            "rate limit hit",
+            "exceed your account's rate limit",
+            "exceeded your rate limit",
+            "usage_limit_reached",
+            "usage limit reached",
+            "session limit reached",
+            "weekly limit reached",
+            "hour limit reached",
             "hit your limit",
-            "limit reached",
-            "quota",
-            "too many requests",
+            "hit your usage limit",
+            "hit your session limit",
+            "hit your weekly limit",
+            "quota_exceeded",
+            "quota exceeded",
+            "exceeded your quota",
+            "exceeded your current quota",
+            "exhausted your daily quota",
+            "exhausted your capacity",
             "resource_exhausted",
-            "429",
+            "request rejected (429)",
+            "too many requests",
         ],
     ),
     // Whoever is over a quota is told to look at the bill too.
-    (FailureClass::Billing, &["billing"]),
-    (FailureClass::Overloaded, &["overloaded", "server_error", "service unavailable", "at capacity", "529", "503"]),
+    (FailureClass::Billing, &["billing_hard_limit_reached", "billing hard limit", "billing to be enabled"]),
+    (
+        FailureClass::Overloaded,
+        &[
+            "overloaded_error",
+            "error: overloaded",
+            "is overloaded",
+            "currently overloaded",
+            "529 overloaded",
+            "service unavailable",
+            "model is at capacity",
+            "currently at capacity",
+        ],
+    ),
     (
         FailureClass::Context,
         &[
-            "context window",
-            "context_length",
-            "context length",
+            "context_length_exceeded",
+            "exceeds the context window",
+            "the model's context window",
+            "context window exceeded",
+            "maximum context length",
             "prompt is too long",
-            "maximum context",
             "input is too long",
         ],
     ),
 ];
+
+/// What a number is called that is a status.
+const STATUS_NAMES: [&str; 4] = ["status", "http", "error", "code"];
 
 /// No limit lasts longer than this.
 const LONGEST_SECS: f64 = 366.0 * 86_400.0;
 
 /// The class of an error by its words.
 pub(super) fn class(text: &str) -> FailureClass {
-    let text = text.to_lowercase();
-    let is_said = |words: &&[&str]| words.iter().any(|word| has_word(&text, word));
-    WORDS.iter().find(|(_, words)| is_said(words)).map_or(FailureClass::Other, |(class, _)| *class)
+    let lower = text.to_lowercase();
+    let is_said = |phrases: &&[&str]| phrases.iter().any(|phrase| has_phrase(&lower, phrase));
+    let said = PHRASES.iter().find(|(_, phrases)| is_said(phrases)).map(|(class, _)| *class);
+    said.or_else(|| named_status(text)).unwrap_or(FailureClass::Other)
 }
 
-/// Whether a word stands in a text, and is not a part of another.
-fn has_word(text: &str, word: &str) -> bool {
+/// The class of an error by the one word that its vendor has for it.
+pub(super) fn class_of_code(code: &str) -> FailureClass {
+    match code {
+        "rate_limit" => FailureClass::RateLimit,
+        "overloaded" | "server_error" => FailureClass::Overloaded,
+        _ => class(code),
+    }
+}
+
+/// Whether a phrase stands in a text, and is not a part of other words.
+fn has_phrase(text: &str, phrase: &str) -> bool {
     let is_inner = |c: char| c.is_ascii_alphanumeric();
-    text.match_indices(word).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + word.len()..]);
-        !before.ends_with(is_inner) && !after.strip_prefix('s').unwrap_or(after).starts_with(is_inner)
-    })
+    text.match_indices(phrase)
+        .any(|(at, _)| !text[..at].ends_with(is_inner) && !text[at + phrase.len()..].starts_with(is_inner))
+}
+
+/// The first known status among the numbers that are called one.
+fn named_status(text: &str) -> Option<FailureClass> {
+    let lower = text.to_ascii_lowercase();
+    let named = STATUS_NAMES.iter().flat_map(|name| lower.match_indices(name));
+    named.filter_map(|(at, name)| leading_status(&text[at + name.len()..])).find_map(class_of_status)
+}
+
+/// The status with which a text begins, unless it only describes what follows: ` 401: no`, not ` 401 responses`.
+fn leading_status(text: &str) -> Option<u64> {
+    let (number, rest) = text.trim_start_matches([' ', ':', '=', '"']).split_at_checked(3)?;
+    let describes = rest.trim_start().starts_with(char::is_lowercase);
+    if describes || rest.starts_with(char::is_alphanumeric) { None } else { number.parse().ok() }
 }
 
 /// The class of an HTTP status.
