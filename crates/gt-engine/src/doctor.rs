@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use gt_core::rig::Rig;
+use gt_runtime::terminal::{self, Server, TerminalError};
 use gt_store::{Stamp, Store, StoreError};
 use jiff::SignedDuration;
 
@@ -12,6 +13,7 @@ use crate::config::Config;
 use crate::error::TownError;
 use crate::git;
 use crate::lock::{Holder, Lock};
+use crate::places;
 use crate::town::Town;
 
 /// How bad a finding is.
@@ -67,7 +69,8 @@ pub fn examine(town: &Town, fix: bool, stamp: &Stamp) -> Vec<Finding> {
         Err(error) => findings.push(unopened(&error)),
     }
     findings.push(git_finding());
-    findings.push(tmux_finding());
+    findings.push(tmux_finding(town));
+    findings.extend(exec_finding(&config));
     findings.push(agent_finding(&config));
     findings.extend(disk_finding(town, &config));
     findings
@@ -227,16 +230,36 @@ fn git_finding() -> Finding {
     }
 }
 
-fn tmux_finding() -> Finding {
-    match answer("tmux", "-V") {
-        Some(version) => Finding::ok("tmux", version.trim_start_matches("tmux ").to_owned()),
-        None => Finding::bad(
-            "tmux",
-            Level::Warning,
-            "tmux is not installed; agents run without a terminal to look into",
-            "install tmux, or set `gt config set runtime process`",
-        ),
+/// The program, and the town's own server: a stopped one would hold up every start.
+fn tmux_finding(town: &Town) -> Finding {
+    let Some(version) = answer("tmux", "-V") else {
+        let message = "tmux is not installed; agents run without a terminal to look into";
+        let remedy = "install tmux, or set `gt config set runtime process`";
+        return Finding::bad("tmux", Level::Warning, message, remedy);
+    };
+    let version = version.trim_start_matches("tmux ").to_owned();
+    match terminal::last_output(&town.keeper_dir()) {
+        Err(TerminalError::NoAnswer { cause }) => {
+            let server = Server::of(&town.keeper_dir());
+            let name = server.name();
+            let message = format!("{version}; the town's server {name} does not answer: {cause}");
+            let remedy = format!(
+                "wake it with `pkill -CONT -f {name}`, or end it and the agents in it with `pkill -KILL -f {name}`"
+            );
+            Finding::bad("tmux", Level::Broken, message, remedy)
+        }
+        _ => Finding::ok("tmux", version),
     }
+}
+
+fn exec_finding(config: &Config) -> Option<Finding> {
+    let has_no_program = places::is_elsewhere(config) && config.texts("exec.command").is_empty();
+    has_no_program.then(|| {
+        let message = "`runtime` is \"exec\", and no program is set that runs agents: none can start";
+        let remedy = "name it with `gt config set exec.command '[\"./my-host\"]'` (docs/runtimes.md), or run agents here \
+                      with `gt config unset runtime`";
+        Finding::bad("exec", Level::Broken, message, remedy)
+    })
 }
 
 /// The agents' programs: the default one has to be there; of the other built-in ones those are named that are. A program

@@ -155,7 +155,8 @@ pub fn wants_terminal(config: &Config) -> Result<bool, TerminalError> {
     }
 }
 
-fn is_elsewhere(config: &Config) -> bool {
+/// Whether new runs start elsewhere.
+pub(crate) fn is_elsewhere(config: &Config) -> bool {
     config.text("runtime").as_deref() == Some("exec")
 }
 

@@ -26,6 +26,19 @@ fn a_healthy_town_says_so() {
 }
 
 #[test]
+fn agents_elsewhere_without_a_program_are_a_finding() {
+    let town = Town::new();
+    town.gt(["config", "set", "runtime", "exec"]).success();
+    let unset = town.gt(["doctor"]);
+    let wanted = "✗ exec       `runtime` is \"exec\", and no program is set that runs agents: none can start\n    \
+                  → name it with `gt config set exec.command '[\"./my-host\"]'`";
+    assert!(unset.code == 1 && unset.stdout.contains(wanted), "{unset}");
+    town.gt(["config", "set", "exec.command", r#"["./my-host"]"#]).success();
+    let set = town.gt(["doctor"]);
+    assert!(set.code == 0 && !set.stdout.contains("exec "), "{set}");
+}
+
+#[test]
 fn a_broken_config_is_a_finding_with_its_line() {
     let town = Town::new();
     town.write("town.toml", "[scheduler]\nmax_polecats = \"many\"\n");

@@ -263,3 +263,25 @@ fn a_killed_tmux_server_is_no_bead_s_fault() {
     fleet.until_done(&both);
     fleet.assert_at_rest(&both);
 }
+
+#[test]
+fn a_server_that_hangs_is_named_with_a_way_out() {
+    let fleet = Fleet::new("echo here; exec sleep 1000");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.await_trace("start", 1);
+    let server = gt_runtime::terminal::Server::of(&fleet.town.path(".gt/keeper"));
+    let pid = server.command().args(["display-message", "-p", "#{pid}"]).output().expect("tmux is installed").stdout;
+    let pid = String::from_utf8_lossy(&pid).trim().parse().expect("its process");
+    let healthy = fleet.town.gt(["doctor"]);
+    Fleet::signal(pid, "-STOP");
+    let hanging = fleet.town.gt(["doctor"]);
+    let remedy = format!("pkill -CONT -f {}", server.name());
+    let woken = Command::new("sh").args(["-c", &remedy]).status().expect("a shell is there");
+    assert!(woken.success(), "the remedy finds the server");
+    let awake = fleet.town.gt(["doctor"]);
+    assert!(healthy.stdout.contains("✓ tmux") && awake.stdout.contains("✓ tmux"), "{healthy}{awake}");
+    let wanted = format!("the town's server {} does not answer: it said nothing for 5 seconds", server.name());
+    assert_eq!(hanging.code, 1, "{hanging}");
+    assert!(hanging.stdout.contains(&wanted) && hanging.stdout.contains(&format!("`{remedy}`")), "{hanging}");
+}
