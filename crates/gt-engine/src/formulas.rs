@@ -134,8 +134,9 @@ impl Library {
                 Err(why) => Lookup::Unreadable { why },
             },
         };
+        let own_file = if let Lookup::Found { file, .. } = &found { file.clone() } else { String::new() };
         let recipe = formula::resolve(&name, found, &mut |name| self.look(name));
-        let problem = recipe.errors().next().map(ToString::to_string);
+        let problem = recipe.errors().next().map(|finding| whose(finding, &own_file));
         let description = recipe.description.lines().next().unwrap_or_default().to_owned();
         let (kind, version) = (recipe.kind.as_str(), recipe.version);
         let n_steps = recipe.steps.len();
@@ -181,6 +182,15 @@ impl Library {
             _ => Ok(Some(cooked)),
         }
     }
+}
+
+/// A finding, which may be about a formula that this one extends.
+fn whose(finding: &Finding, own_file: &str) -> String {
+    if finding.file.is_empty() || finding.file == own_file {
+        return finding.to_string();
+    }
+    let file_name = finding.file.rsplit('/').next().unwrap_or_default();
+    format!("it extends `{}`, which is broken: {finding}", file_name.strip_suffix(SUFFIX).unwrap_or(file_name))
 }
 
 fn built_in(name: &str) -> Option<Lookup> {

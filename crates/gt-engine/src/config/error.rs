@@ -59,8 +59,11 @@ impl ConfigError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownKey { near, .. } => Some(did_you_mean(near)),
-            Self::BadValue { key, default, .. } => {
-                default.map(|text| format!("`gt config unset {key}` returns it to the default, `{text}`"))
+            Self::BadValue { key, default: Some(text), .. } => {
+                Some(format!("`gt config unset {key}` returns it to the default, `{text}`"))
+            }
+            Self::BadValue { key, default: None, .. } => {
+                Some(format!("`gt config unset {key}` leaves it out; `gt config list` says what each key is for"))
             }
             Self::MalformedKey { .. } => {
                 Some("join names with dots and quote a name that has some, as in `rigs.\"a.b\".gates`".to_owned())

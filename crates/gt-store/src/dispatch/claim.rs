@@ -85,7 +85,7 @@ pub struct Assignment {
     pub polecat: Polecat,
     pub agent: String,
     pub fields: SlingFields,
-    /// Runs of this bead that ended without finishing it.
+    /// Runs that ended without finishing what is to be done: the bead, or the step.
     pub attempts: i64,
     /// Where the last of them left its work.
     pub left_branch: Option<String>,
@@ -150,7 +150,9 @@ fn assignment(tx: &Connection, id: &str) -> Result<Option<Assignment>> {
     // A rig that was taken off the registry meanwhile starts nothing.
     let Some(rig) = rigs::all(tx)?.into_iter().find(|rig| rig.name == run.rig) else { return Ok(None) };
     let bead = rows::load(tx, context.bead)?;
+    let step = steps::current(tx, context.bead, context.enqueued_at)?;
     let record = records::load(tx, context.bead)?;
+    let (attempts, left_branch) = steps::unfinished(tx, &context, record, step.as_ref())?;
     Ok(Some(Assignment {
         run: run.id,
         context: context.id,
@@ -162,10 +164,10 @@ fn assignment(tx: &Connection, id: &str) -> Result<Option<Assignment>> {
         polecat,
         agent: run.agent,
         fields,
-        attempts: record.attempts,
-        left_branch: record.branch,
+        attempts,
+        left_branch,
         claimed_at: run.claimed_at,
-        step: steps::current(tx, context.bead, context.enqueued_at)?,
+        step,
     }))
 }
 
@@ -345,7 +347,9 @@ struct Hook {
 impl Hook {
     fn write(self, tx: &Connection, starter: &str, host: &str, stamp: &Stamp) -> Result<Assignment> {
         let Hook { item, fields, rig, polecat, run, agent } = self;
+        let step = steps::current(tx, item.context.bead, item.context.enqueued_at)?;
         let record = records::load(tx, item.context.bead)?;
+        let (attempts, left_branch) = steps::unfinished(tx, &item.context, record, step.as_ref())?;
         hook_bead(tx, item.context.bead, &names::assignee(&rig.name, &polecat.name), stamp)?;
         tx.prepare_cached("UPDATE context SET state = 'claimed', run = ?2 WHERE id = ?1")?
             .execute(params![item.context.id, run])?;
@@ -379,10 +383,10 @@ impl Hook {
             polecat,
             agent,
             fields,
-            attempts: record.attempts,
-            left_branch: record.branch,
+            attempts,
+            left_branch,
             claimed_at: stamp.now,
-            step: steps::current(tx, item.context.bead, item.context.enqueued_at)?,
+            step,
         })
     }
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use crate::dispatch::contexts::{self, Context};
-use crate::dispatch::records;
+use crate::dispatch::records::{self, Record};
 use crate::dispatch::runs::{Ended, Run};
 use crate::error::Result;
 use crate::rows::{self, Key, micros};
@@ -90,6 +90,32 @@ pub(crate) fn of_run(tx: &Connection, run: &Run) -> Result<Option<CurrentStep>> 
         Some(context) => current(tx, context.bead, context.enqueued_at),
         None => Ok(None),
     }
+}
+
+/// How many runs ended without finishing what is to be done now, and where the last of them left its work. Those of steps
+/// that are done by now are none of them.
+pub(crate) fn unfinished(
+    tx: &Connection,
+    context: &Context,
+    record: Record,
+    step: Option<&CurrentStep>,
+) -> Result<(i64, Option<String>)> {
+    if step.is_none_or(|step| step.done.is_empty()) {
+        return Ok((record.attempts, record.branch));
+    }
+    let mut query = tx.prepare_cached(
+        "SELECT outcome, branch FROM run WHERE bead = ?1 AND state = 'ended' AND claimed_at >=
+           (SELECT max(done_at) FROM step WHERE bead = ?1 AND slung_at = ?2) ORDER BY claimed_at",
+    )?;
+    let mut rows = query.query(params![context.bead, micros(context.enqueued_at)])?;
+    let (mut n_tried, mut branch) = (0, None);
+    while let Some(row) = rows.next()? {
+        let outcome: Option<String> = row.get(0)?;
+        n_tried += i64::from(outcome.as_deref().and_then(Outcome::parse).is_some_and(Outcome::costs_an_attempt));
+        branch = row.get::<_, Option<String>>(1)?.or(branch);
+    }
+    // A retry has taken back what was counted before it.
+    Ok((n_tried.min(record.attempts), branch))
 }
 
 /// What a run's word means: that it is done with a step is not that the bead is.

@@ -122,14 +122,15 @@ fn find(context: &Context, name: &str) -> Result<Arc<Recipe>, Failure> {
 }
 
 fn show(context: &Context, name: &str) -> Result<(), Failure> {
-    let cooked = find(context, name)?.cook(None).map_err(|findings| does_not_cook(name, &findings))?;
+    let recipe = find(context, name)?;
+    let cooked = recipe.cook(None).map_err(|findings| does_not_cook(name, &recipe, &findings))?;
     print(context, &cooked, Detail::Overview)
 }
 
 pub(crate) fn cook(context: &Context, args: &CookArgs) -> Result<(), Failure> {
     let recipe = find(context, &args.name)?;
     let values = (!args.vars.is_empty()).then(|| Values::given(&args.vars.join("\n")));
-    let cooked = recipe.cook(values.as_ref()).map_err(|findings| does_not_cook(&args.name, &findings))?;
+    let cooked = recipe.cook(values.as_ref()).map_err(|findings| does_not_cook(&args.name, &recipe, &findings))?;
     let unsupported: Vec<Finding> =
         cooked.findings.iter().filter(|finding| finding.level == Level::Unsupported).cloned().collect();
     if cooked.kind == gt_core::formula::Kind::Workflow && !unsupported.is_empty() {
@@ -141,11 +142,11 @@ pub(crate) fn cook(context: &Context, args: &CookArgs) -> Result<(), Failure> {
     print(context, &cooked, Detail::Texts)
 }
 
-fn does_not_cook(name: &str, findings: &[Finding]) -> Failure {
+fn does_not_cook(name: &str, recipe: &Recipe, findings: &[Finding]) -> Failure {
     let n = findings.len();
     let problems = if n == 1 { "problem" } else { "problems" };
-    let is_about_values = findings.iter().all(|finding| finding.file.is_empty());
-    let hint = if is_about_values {
+    let is_sound = recipe.errors().next().is_none();
+    let hint = if is_sound {
         format!("give other values; `gt formula show {name}` shows what each variable takes")
     } else {
         format!("mend the file, then `gt formula cook {name}` again; docs/formulas.md says what each key means")

@@ -119,6 +119,7 @@ fn unknown_keys_and_bad_values_are_refused_with_what_would_be_valid() {
     snapshot!(town.refused(["config", "set", "runtime", "tmx"]), @r"
     $ gt config set runtime tmx
     ! error: `runtime` cannot be `tmx`: it must be `tmux`, `process` or `exec`
+    ! hint: `gt config unset runtime` leaves it out; `gt config list` says what each key is for
     [exit 1]
     ");
     snapshot!(town.refused(["config", "set", "rigs.shop.isolation", "some"]), @r"

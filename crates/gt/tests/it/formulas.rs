@@ -159,7 +159,7 @@ fn cooking_tells_everything_that_is_wrong_at_once() {
     $ gt formula cook odd
     ! error: the formula `odd` does not cook: 3 problems
     !   caused by: [TOWN]/formulas/odd.formula.toml:3: there is no type `workflw`; it is one of workflow, expansion, aspect, convoy (did you mean `workflow`?)
-    !   caused by: [TOWN]/formulas/odd.formula.toml:4: step `a` needs `b`, and there is no such step (did you mean `a`?)
+    !   caused by: [TOWN]/formulas/odd.formula.toml:4: step `a` needs `b`, and there is no such step
     !   caused by: [TOWN]/formulas/odd.formula.toml:4: step `a` has no title
     ! hint: mend the file, then `gt formula cook odd` again; docs/formulas.md says what each key means
     [exit 1]
@@ -195,6 +195,28 @@ fn cooking_tells_everything_that_is_wrong_at_once() {
     ! hint: `gt formula list` shows what there is
     [exit 2]
     ");
+}
+
+#[test]
+fn a_formula_that_extends_a_broken_one_says_whose_fault_it_is() {
+    let town = Town::new();
+    let broken = "formula = 'base'\nversion = 1\n[[steps]]\nid = 'a'\ntitle = 'A'\nneeds = ['zz']\n";
+    put(&town, "base", broken);
+    put(&town, "child", "formula = 'child'\nversion = 1\nextends = ['base']\n");
+    let listed = town.gt(["formula", "list"]);
+    let line = |name: &str| listed.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(line("child").contains("broken: it extends `base`, which is broken: "), "{listed}");
+    assert!(line("base").contains("broken: /") && !line("base").contains("extends"), "{listed}");
+}
+
+#[test]
+fn no_hint_leads_back_to_what_was_refused() {
+    let town = Town::new();
+    std::fs::create_dir_all(town.path("formulas/dir.formula.toml")).unwrap();
+    for verb in ["show", "cook"] {
+        let refused = town.gt(["formula", verb, "dir"]);
+        assert!(refused.stderr.contains("hint: mend the file, then `gt formula cook dir` again"), "{refused}");
+    }
 }
 
 #[test]
@@ -474,6 +496,49 @@ fn step_by_step_each_agent_is_told_one_step_and_goes_on_where_the_last_one_left_
     let files = fleet.town.command("git").args(["-C", "shop", "ls-tree", "--name-only", branch]).output().expect("git");
     assert_eq!(String::from_utf8_lossy(&files.stdout), "file0\nfile1\nfile2\n");
     fleet.assert_at_rest(&["gt-a".to_owned()]);
+}
+
+#[test]
+fn a_step_is_told_only_of_those_who_tried_it_before() {
+    let fleet = Fleet::with_cap(
+        5,
+        "gt prime > \"$HOME/told$(grep -c start \"$HOME/trace\")\"\n\
+         case $(grep -c start \"$HOME/trace\") in 1|3|4) exit 1;; esac\ngt done",
+    );
+    fleet.set("rigs.shop.isolation", "worktree");
+    fleet.set("witness.redispatch_cooldown", "0s");
+    put(&fleet.town, "three", THREE);
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "three", "--on", "gt-a", "--ralph"]).success();
+    fleet.start_daemon();
+    fleet.until_done(&["gt-a".to_owned()]);
+    let before = |n: usize| -> String {
+        let told = fs::read_to_string(fleet.home(&format!("told{n}"))).expect("it was told");
+        let step = told.lines().find_map(|line| line.strip_prefix("### ")).expect("a step").to_owned();
+        let before = told.split("## Before you\n").nth(1).and_then(|rest| rest.lines().next());
+        format!("{step}: {}", before.unwrap_or("nothing"))
+    };
+    let told: Vec<String> = (1..=6).map(before).collect();
+    let events = fleet.town.events();
+    let started: Vec<&str> = events
+        .iter()
+        .filter(|event| event["type"] == "run.started")
+        .map(|event| event["data"]["branch"].as_str().expect("a branch"))
+        .collect();
+    let once = |n: usize| {
+        format!("Once before a worker ended without finishing this. What it left is on the branch {}.", started[n])
+    };
+    assert_eq!(
+        told,
+        [
+            "First gt-a [one]: nothing".to_owned(),
+            format!("First gt-a [one]: {}", once(0)),
+            "Second [two]: nothing".to_owned(),
+            format!("Second [two]: {}", once(2)),
+            format!("Second [two]: {}", once(3).replace("Once", "2 times")),
+            "Third [three]: nothing".to_owned(),
+        ]
+    );
 }
 
 #[test]

@@ -55,6 +55,7 @@ fn errors_of_a_file() {
     line 2: `agents.x.env` cannot be `***`: it must be a table of texts, such as `{ KEY = "value" }`
       hint: `gt config unset agents.x.env` returns it to the default, `{}`
     line 2: `store.url` cannot be `'mysql://u:***@h/db'`: it must be a URL such as `postgres://user@host/town`
+      hint: `gt config unset store.url` leaves it out; `gt config list` says what each key is for
     "##);
 }
 
@@ -112,11 +113,15 @@ fn errors_of_a_command() {
     `sessions.mode` cannot be `drop`: it must be `queue`, `followup` or `interrupt`
       hint: `gt config unset sessions.mode` returns it to the default, `queue`
     `heartbeat.active_hours` cannot be `8-22`: it must be a span of the day such as `08:00-22:00`
+      hint: `gt config unset heartbeat.active_hours` leaves it out; `gt config list` says what each key is for
     `heartbeat.tz` cannot be `Berlin`: it must be an IANA time zone such as `Europe/Berlin` or `UTC`
+      hint: `gt config unset heartbeat.tz` leaves it out; `gt config list` says what each key is for
     `server.bind` cannot be `localhost`: it must be an address with its port, such as `127.0.0.1:7777`
       hint: `gt config unset server.bind` returns it to the default, `127.0.0.1:7777`
     `store.url` cannot be `town.db`: it must be a URL such as `postgres://user@host/town`
+      hint: `gt config unset store.url` leaves it out; `gt config list` says what each key is for
     `agents.x.command` cannot be `[]`: it must be a list of at least one text, such as `["bash", "agent.sh"]`
+      hint: `gt config unset agents.x.command` leaves it out; `gt config list` says what each key is for
     `agents.x.env` cannot be `***`: it must be a table of texts, such as `{ KEY = "value" }`
       hint: `gt config unset agents.x.env` returns it to the default, `{}`
     `rigs.r.gates` cannot be `[make test]`: it must be a list of texts, such as `["cmd a", "cmd b"]`
