@@ -15,6 +15,8 @@ pub enum Lock {
     Daemon,
     /// Who looks, claims and starts right now.
     Pass,
+    /// Whose `run` command is under way, also while it lets others pass.
+    Run,
 }
 
 /// A lock that is held until this is dropped.
@@ -44,6 +46,7 @@ impl Lock {
         let name = match self {
             Lock::Daemon => "daemon.lock",
             Lock::Pass => "pass.lock",
+            Lock::Run => "run.lock",
         };
         town.state_dir().join(name)
     }

@@ -86,6 +86,16 @@ pub(crate) fn run(context: &Context, args: QueueArgs) -> Result<ExitCode, Failur
 /// The commands, for a word that is none of them and no bead either.
 const COMMANDS: [&str; 6] = ["status", "list", "run", "pause", "resume", "clear"];
 
+/// What reasons say of the scheduler, and what `gt queue` says instead.
+pub(super) const SWITCHES: [(&str, &str); 2] =
+    [("gt scheduler resume", "gt queue resume"), ("gt scheduler clear", "gt queue clear")];
+
 /// What `gt sling` says of itself, and what `gt queue` says instead.
-const WORDS: [(&str, &str); 4] =
-    [("gt sling", "gt queue"), ("slinging", "queuing"), ("sling its", "queue its"), ("to sling", "to queue")];
+const WORDS: [(&str, &str); 6] = [
+    ("gt sling", "gt queue"),
+    ("slinging", "queuing"),
+    ("sling its", "queue its"),
+    ("to sling", "to queue"),
+    SWITCHES[0],
+    SWITCHES[1],
+];

@@ -9,12 +9,13 @@ use gt_core::readiness::Standing;
 use gt_core::{plan, time};
 use gt_engine::Town;
 use gt_engine::dispatch::PassReport;
+use gt_engine::lock::{Held, Lock};
 use gt_engine::once::{self, Limits, Turn};
 use gt_store::{Assignment, Outlook, Plea, Scheduled};
 use serde_json::{Value, json};
 
 use crate::context::{After, Context};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, reword};
 use crate::render::{BOLD, DIM, GREEN, RED, YELLOW, paint};
 
 /// Which of the two surfaces was called: they do the same, and speak of themselves. // SPEC Q1
@@ -29,6 +30,22 @@ impl Surface {
         match self {
             Surface::Scheduler => "gt scheduler",
             Surface::Queue => "gt queue",
+        }
+    }
+
+    /// A reason names a command; here it is the one of this surface.
+    fn words(self, reason: &str) -> String {
+        match self {
+            Surface::Scheduler => reason.to_owned(),
+            Surface::Queue => reword(reason, &super::queue::SWITCHES),
+        }
+    }
+
+    /// What is queued always waits for its turn.
+    fn mode(self, policy: &Policy) -> &'static str {
+        match self {
+            Surface::Scheduler => mode(policy),
+            Surface::Queue => "deferred",
         }
     }
 }
@@ -180,7 +197,7 @@ fn status_text(view: &View) -> String {
     let title = if *surface == Surface::Queue { "Queue" } else { "Scheduler" };
     let mut lines = vec![
         paint(BOLD, title),
-        format!("  State:  {state}, {} dispatch", mode(policy)),
+        format!("  State:  {state}, {} dispatch", surface.mode(policy)),
         format!("  Queued: {total} total, {ready} ready"),
         format!("  Active: {}", active_words(view)),
     ];
@@ -190,7 +207,8 @@ fn status_text(view: &View) -> String {
     }
     for (who, trouble) in &outlook.state.troubles {
         let until = time::format(trouble.until);
-        lines.push(format!("  {} {who} is held up until {until}: {}", paint(RED, "!"), trouble.reason));
+        let why = surface.words(&trouble.reason);
+        lines.push(format!("  {} {who} is held up until {until}: {why}", paint(RED, "!")));
     }
     lines.extend(policy.guards.iter().map(|guard| format!("  {} {}", paint(RED, "!"), guard.message)));
     lines.extend(held_lines(held));
@@ -302,7 +320,7 @@ pub(super) fn list(context: &Context, surface: Surface) -> Result<(), Failure> {
     let mut lines = Vec::new();
     for (rig, scheduled) in by_rig {
         lines.push(paint(BOLD, rig));
-        lines.extend(scheduled.into_iter().map(|(position, one)| list_line(position, one)));
+        lines.extend(scheduled.into_iter().map(|(position, one)| list_line(position, one, surface)));
     }
     if !held.is_empty() {
         lines.push(paint(BOLD, "not scheduled any more"));
@@ -311,7 +329,7 @@ pub(super) fn list(context: &Context, surface: Surface) -> Result<(), Failure> {
     context.say(&lines.join("\n"))
 }
 
-fn list_line(position: usize, scheduled: &Scheduled) -> String {
+fn list_line(position: usize, scheduled: &Scheduled, surface: Surface) -> String {
     let sign = match scheduled {
         one if one.starts => paint(GREEN, "▶"),
         one if one.is_blocked() => paint(YELLOW, "⏸"),
@@ -320,7 +338,7 @@ fn list_line(position: usize, scheduled: &Scheduled) -> String {
     let title = gt_core::text::one_line(&scheduled.title);
     let why = match scheduled.reasons.first() {
         None => "starts with the next pass".to_owned(),
-        Some(reason) => reason.message.clone(),
+        Some(reason) => surface.words(&reason.message),
     };
     format!("  {sign} {position:>3}  {}  {title}\n         {}", scheduled.bead, paint(DIM, &why))
 }
@@ -366,14 +384,25 @@ pub(super) fn dispatch(context: &Context, args: &RunArgs, surface: Surface) -> R
         let report = PassReport { started: rehearsed.claimed, ..PassReport::default() };
         return show_run(context, &Ran { before, after: None, report, waited: false, surface });
     }
+    let whole = take_run(context, &town)?;
     let mut store = context.open(&town)?;
     let turn = Turn::take(dispatcher.around(), &town, limits)?;
-    let (waited, policy) = (turn.waited(), turn.settings.policy(town.root()));
+    let (waited, policy) = (whole.waited || turn.waited(), turn.settings.policy(town.root()));
     once::settle(&mut dispatcher, &mut store, &turn.settings)?;
     let before = store.outlook(&policy, context.now())?;
     let report = once::run(&mut dispatcher, &mut store, turn, 0)?;
     let after = Some(store.outlook(&policy, context.now())?);
     show_run(context, &Ran { before, after, report, waited, surface })
+}
+
+/// A pass that spaces its starts lets others in between, so that `pause` and `gt done` need not wait; but not a second one
+/// like it.
+fn take_run(context: &Context, town: &Town) -> Result<Held, Failure> {
+    if let Some(held) = Lock::Run.try_take(town)? {
+        return Ok(held);
+    }
+    context.note("note: another pass is under way; this one waits for its end");
+    Ok(Lock::Run.take(town)?)
 }
 
 /// What a run came to.
@@ -447,7 +476,7 @@ fn run_text(ran: &Ran, is_dry: bool) -> String {
         (true, 0) if ran.last().scheduled.is_empty() => lines.push("Nothing is scheduled.".to_owned()),
         (true, 0) => lines.push(format!("Nothing that is scheduled can start now: `{list}` says why.")),
         (true, n) => {
-            let why = ran.reason().map(|reason| reason.message.clone()).unwrap_or_default();
+            let why = ran.reason().map(|reason| ran.surface.words(&reason.message)).unwrap_or_default();
             lines.push(format!("{} {n} ready {} waiting: {why}", paint(YELLOW, "⏸"), beads(n)));
         }
         (false, 0) => {}

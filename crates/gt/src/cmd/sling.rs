@@ -14,7 +14,7 @@ use gt_store::{Assignment, Sling, SlingOutcome, Slung, Store};
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, reword};
 use crate::render::{BOLD, DIM, GREEN, YELLOW, paint};
 
 /// Hand work to an agent
@@ -318,6 +318,7 @@ fn answer_line(answer: &Answer, how: How) -> String {
     let title = gt_core::text::one_line(title);
     let rig = answer.rig.as_deref().unwrap_or("?");
     let why = answer.reason.as_deref().unwrap_or_default();
+    let why = if how == How::Queue { reword(why, &super::queue::SWITCHES) } else { why.to_owned() };
     match answer.outcome {
         "dispatched" => {
             let polecat = answer.polecat.as_deref().unwrap_or("somebody");

@@ -109,7 +109,7 @@ fn the_minimal_example_runs_word_for_word() {
     Tracked by convoy hq-cv-id02.
     $ gt queue status
     Queue
-      State:  active, direct dispatch
+      State:  active, deferred dispatch
       Queued: 1 total, 1 ready
       Active: 0 of 10 polecats, 10 free
       Queue:  10 polecats at most, 3 a pass; queue.enabled is false: the daemon leaves what is queued alone; `gt queue run` starts it, or `gt config set queue.enabled true`

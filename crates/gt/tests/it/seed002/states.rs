@@ -158,6 +158,28 @@ fn runs_at_the_same_time_start_nothing_twice() {
     assert_eq!(starts, ids);
 }
 
+/// A run that spaces its starts is one pass, though others get in between: a second one says that it waited.
+#[test]
+fn a_run_during_another_one_says_that_it_waited() {
+    let fleet = gastown(STAYS);
+    fleet.set("queue.spawn_delay", "2s");
+    fleet.hold(&["gt-abc", "gt-def"]);
+    gt(&fleet, "queue gt-abc gt-def").success();
+    let first = fleet.town.call(["queue", "run", "--json"]).spawn();
+    // It waits between its starts.
+    fleet.until_events("run.started", Some("gt-abc"), 1);
+    let second = gt(&fleet, "scheduler run");
+    let first: Value =
+        serde_json::from_slice(&first.wait_with_output().expect("it can be waited for").stdout).expect("JSON");
+    assert_eq!((beads(&first["dispatched"]), &first["waited"]), (vec!["gt-abc", "gt-def"], &false.into()), "{first}");
+    snapshot!(second, @r"
+    $ gt scheduler run
+    Waited for another pass to end.
+    Nothing is scheduled.
+    ! note: another pass is under way; this one waits for its end
+    ");
+}
+
 /// Limitation 1 of the seed is gone: what is cleared between two starts of a run is not dispatched by it.
 #[test]
 fn what_is_cleared_while_a_run_is_at_work_does_not_start() {
@@ -214,7 +236,7 @@ fn pause_and_resume_say_who_and_when_and_stop_every_path() {
     $ gt queue pause
     It is paused already by mayor/ since [TIME]; nothing was changed.
     $ gt queue run
-    ⏸ 1 ready bead waiting: dispatch is paused by mayor/ since [TIME]: release; `gt scheduler resume` goes on
+    ⏸ 1 ready bead waiting: dispatch is paused by mayor/ since [TIME]: release; `gt queue resume` goes on
     [exit 5]
     $ gt sling gt-def
     ✓ Scheduled gt-def → gastown (context: gt-wisp-id01)
@@ -222,7 +244,7 @@ fn pause_and_resume_say_who_and_when_and_stop_every_path() {
     Tracked by convoy hq-cv-id02.
     $ gt queue status
     Queue
-      State:  PAUSED by mayor/ since [TIME]: release, direct dispatch
+      State:  PAUSED by mayor/ since [TIME]: release, deferred dispatch
       Queued: 2 total, 2 ready
       Active: 0 of 10 polecats, 10 free
       Queue:  10 polecats at most, 3 a pass; queue.enabled is false: the daemon leaves what is queued alone; `gt queue run` starts it, or `gt config set queue.enabled true`
@@ -230,9 +252,9 @@ fn pause_and_resume_say_who_and_when_and_stop_every_path() {
     $ gt queue list
     gastown
       ○   1  gt-abc  Do gt-abc
-             dispatch is paused by mayor/ since [TIME]: release; `gt scheduler resume` goes on
+             dispatch is paused by mayor/ since [TIME]: release; `gt queue resume` goes on
       ○   2  gt-def  Do gt-def
-             dispatch is paused by mayor/ since [TIME]: release; `gt scheduler resume` goes on
+             dispatch is paused by mayor/ since [TIME]: release; `gt queue resume` goes on
     $ gt queue resume
     Dispatch goes on.
     ! Toast is on it: gt-def Do gt-def
