@@ -40,7 +40,10 @@ pub struct Listener {
 /// What is known of one run.
 #[derive(Debug)]
 struct Ear {
-    vendor: Vendor,
+    /// Whose lines it prints.
+    speaks: Option<Vendor>,
+    /// Whose hooks it calls; that is known from the first that told something.
+    hooks: Option<Vendor>,
     told: Told,
     log: Tail,
     events: Tail,
@@ -48,8 +51,6 @@ struct Ear {
     is_in_terminal: bool,
     /// Whether we gave it hooks, so that it should say something.
     is_hooked: bool,
-    /// Whether a hook has told anything.
-    has_told: bool,
     /// The failure that was last passed on.
     failure: Option<Failure>,
 }
@@ -84,8 +85,7 @@ impl Listener {
         self.ears.retain(|id, _| runs.iter().any(|run| run.id == *id));
         let mut tellings = Vec::new();
         for run in runs {
-            let Some(vendor) = speaks(&run.agent) else { continue };
-            let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(vendor));
+            let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(speaks(&run.agent)));
             ear.hear(town, &run.id, false, now);
             if ear.follow(self.follow.as_ref()) {
                 // Of what was written meanwhile nobody was woken.
@@ -95,7 +95,7 @@ impl Listener {
                 ear.told.hear_silence(now);
             }
             if ear.has_news(run) {
-                tellings.push(ear.telling(&run.id));
+                tellings.extend(ear.telling(&run.id));
             }
         }
         tellings
@@ -116,9 +116,17 @@ impl Listener {
         }
     }
 
-    /// All that a run has told by now; with `is_over` also a last line that was not finished.
-    pub fn words_of(&mut self, town: &Town, run: &Run, vendor: Vendor, is_over: bool, now: Timestamp) -> Telling {
-        let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(vendor));
+    /// All that a run has told by now; with `is_over` also a last line that was not finished. `None`: it speaks like nobody,
+    /// and no hook of it has told anything.
+    pub fn words_of(
+        &mut self,
+        town: &Town,
+        run: &Run,
+        speaks: Option<Vendor>,
+        is_over: bool,
+        now: Timestamp,
+    ) -> Option<Telling> {
+        let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(speaks));
         ear.hear(town, &run.id, is_over, now);
         ear.telling(&run.id)
     }
@@ -130,43 +138,46 @@ fn silent_until(run: &Run) -> Option<Timestamp> {
 }
 
 impl Ear {
-    fn new(vendor: Vendor) -> Ear {
+    fn new(speaks: Option<Vendor>) -> Ear {
         Ear {
-            vendor,
+            speaks,
+            hooks: None,
             told: Told::default(),
             log: Tail::default(),
             events: Tail::default(),
             record: None,
             is_in_terminal: false,
             is_hooked: false,
-            has_told: false,
             failure: None,
         }
     }
 
-    fn telling(&self, run: &str) -> Telling {
-        Telling { run: run.to_owned(), vendor: self.vendor, told: self.told.clone() }
+    fn telling(&self, run: &str) -> Option<Telling> {
+        let vendor = self.speaks.or(self.hooks)?;
+        Some(Telling { run: run.to_owned(), vendor, told: self.told.clone() })
     }
 
     /// What cannot be read now is read later.
     fn hear(&mut self, town: &Town, run: &str, is_over: bool, now: Timestamp) {
-        let Ear { vendor, told, log, events, record, is_in_terminal, is_hooked, has_told, .. } = self;
+        let Ear { speaks, hooks, told, log, events, record, is_in_terminal, is_hooked, .. } = self;
         let heard = events.read(&town.events_path(run), is_over, |line| {
             *is_hooked |= line == HOOKED_MARK;
             *is_in_terminal |= line == TERMINAL_MARK || line == HOOKED_MARK;
             if let Some(hook) = Hook::parse(line) {
-                *has_told = true;
+                hooks.get_or_insert(hook.vendor);
                 told.hear_hook(&hook);
                 note_record(record, &hook);
             }
         });
         heard.unwrap_or_default();
+        let Some(vendor) = speaks.or(*hooks) else { return };
         // What stands on a screen is a picture, whatever it looks like; but who ends without having told anything otherwise
         // may have printed a stream there, and what was on its screen is in its log by then.
-        if !*is_in_terminal || (is_over && !*has_told) {
-            log.read(&town.log_path(run), is_over, |line| told.hear_line(*vendor, line, now)).unwrap_or_default();
+        let is_stream = speaks.is_some() && (!*is_in_terminal || (is_over && hooks.is_none()));
+        if is_stream {
+            log.read(&town.log_path(run), is_over, |line| told.hear_line(vendor, line, now)).unwrap_or_default();
         } else if let Some(Record { path, tail, .. }) = record {
-            tail.read(path, is_over, |line| told.hear_record(*vendor, line, now)).unwrap_or_default();
+            tail.read(path, is_over, |line| told.hear_record(vendor, line, now)).unwrap_or_default();
         }
     }
 

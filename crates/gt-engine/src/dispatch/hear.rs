@@ -47,9 +47,8 @@ impl Dispatcher {
 
     /// All that a run has told, now that it is over.
     pub(super) fn last_words(&mut self, run: &Run, settings: &Settings) -> Option<Telling> {
-        let vendor = agents::speaks(&settings.config, &run.agent)?;
         let now = self.now();
-        Some(self.listener.words_of(&self.town, run, vendor, true, now))
+        self.listener.words_of(&self.town, run, agents::speaks(&settings.config, &run.agent), true, now)
     }
 
     /// Ends a run whose turn is over or whose account has reached its limit, and that lives on.
@@ -61,15 +60,16 @@ impl Dispatcher {
     ) -> Result<bool, TownError> {
         let now = self.now();
         let is_due = lingers_until(run).is_some_and(|at| now >= at);
-        let Some(vendor) = agents::speaks(&settings.config, &run.agent).filter(|_| is_due && run.stop.is_none()) else {
-            return Ok(false);
-        };
-        // What is recorded may be old: it may have gone on since.
-        let telling = self.listener.words_of(&self.town, run, vendor, false, now);
-        if telling.told.activity() != run.activity {
+        if !is_due || run.stop.is_some() {
             return Ok(false);
         }
-        let order = order(telling.told.failure(), vendor, &self.actor, now);
+        // What is recorded may be old: it may have gone on since.
+        let speaks = agents::speaks(&settings.config, &run.agent);
+        let telling = self.listener.words_of(&self.town, run, speaks, false, now);
+        let Some(telling) = telling.filter(|telling| telling.told.activity() == run.activity) else {
+            return Ok(false);
+        };
+        let order = order(telling.told.failure(), telling.vendor, &self.actor, now);
         store.order_stop(&run.id, &order, &self.stamp())?;
         Ok(true)
     }

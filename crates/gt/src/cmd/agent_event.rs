@@ -2,18 +2,26 @@
 //!
 //! An agent never suffers from us: this prints nothing, ends with 0 on every path, and takes no time.
 
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, IsTerminal as _, Read};
 use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use clap::Args;
 use gt_core::agent::Vendor;
 use gt_engine::agents::event;
 use jiff::Timestamp;
+use serde::Deserialize as _;
+use serde::de::IgnoredAny;
 
 use crate::context::variable;
 
 /// The most that a hook is read of; a longer call tells nothing.
 const GIVEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// How long a hook that says nothing is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Take in what an agent tells (called by its hooks)
 #[derive(Debug, Args)]
@@ -43,12 +51,33 @@ fn take(words: &[String]) -> Option<()> {
     Some(())
 }
 
+/// The first JSON value on standard input. Whoever leaves that open, or says nothing, is not waited for.
 fn read_input() -> Option<String> {
-    let input = io::stdin();
-    if input.is_terminal() {
+    if io::stdin().is_terminal() {
         return None;
     }
-    let mut bytes = Vec::new();
-    input.lock().take(GIVEN_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    let (sender, given) = mpsc::channel();
+    thread::spawn(move || sender.send(first_value(io::stdin().lock().take(GIVEN_BYTES_MAX))));
+    given.recv_timeout(PATIENCE).ok()?
+}
+
+/// The text of the first JSON value, and nothing that follows it; `None`: there is none.
+fn first_value(input: impl Read) -> Option<String> {
+    let mut heard = Heard { input, bytes: Vec::new() };
+    IgnoredAny::deserialize(&mut serde_json::Deserializer::from_reader(&mut heard)).ok()?;
+    Some(String::from_utf8_lossy(&heard.bytes).into_owned())
+}
+
+/// Keeps what was read.
+struct Heard<R> {
+    input: R,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read> Read for Heard<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.input.read(buffer)?;
+        self.bytes.extend_from_slice(&buffer[..n]);
+        Ok(n)
+    }
 }

@@ -3,6 +3,7 @@
 mod screen;
 
 use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +24,7 @@ use crate::failure::{Failure, Kind};
 use crate::render::{BLUE, BOLD, DIM, RED, YELLOW, paint};
 
 /// Lines that `peek` shows.
-const PEEK_LINES: usize = 40;
+const PEEK_LINES: u32 = 40;
 
 /// See and steer the workers
 #[derive(Debug, Args)]
@@ -71,8 +72,8 @@ struct PeekArgs {
     /// NAME or RIG/NAME
     name: String,
     /// How many lines
-    #[arg(long, short = 'n', value_name = "N", default_value_t = PEEK_LINES)]
-    lines: usize,
+    #[arg(long, short = 'n', value_name = "N", default_value_t = PEEK_LINES, value_parser = clap::value_parser!(u32).range(1..))]
+    lines: u32,
 }
 
 /// Print everything that its last run printed
@@ -267,6 +268,8 @@ pub(crate) fn line(worker: &Worker, width: usize) -> String {
 
 fn worker_json(worker: &Worker) -> Value {
     let live = worker.run.as_ref().filter(|_| worker.polecat.run.is_some());
+    // What was used is known of the last run too.
+    let usage = worker.run.as_ref().map(|run| run.usage);
     json!({
         "name": worker.polecat.name,
         "rig": worker.polecat.rig,
@@ -284,10 +287,10 @@ fn worker_json(worker: &Worker) -> Value {
         "activity": live.and_then(|run| run.activity).map(Activity::as_str),
         "activity_at": live.and_then(|run| run.activity_at).map(time::format),
         "conversation": live.and_then(|run| run.conversation.as_ref()),
-        "tokens_in": live.map(|run| run.usage.tokens_in),
-        "tokens_out": live.map(|run| run.usage.tokens_out),
-        "tokens_cached": live.map(|run| run.usage.tokens_cached),
-        "cost_usd": live.map(|run| run.usage.cost_micros as f64 / 1e6),
+        "tokens_in": usage.map(|usage| usage.tokens_in),
+        "tokens_out": usage.map(|usage| usage.tokens_out),
+        "tokens_cached": usage.map(|usage| usage.tokens_cached),
+        "cost_usd": usage.map(|usage| usage.cost_micros as f64 / 1e6),
         "last_bead": worker.polecat.bead,
     })
 }
@@ -386,7 +389,14 @@ fn logs(context: &Context, name: &str) -> Result<(), Failure> {
     let (town, settings, mut store) = open(context)?;
     let worker = find(&town, &mut store, &settings, name)?;
     let mut log = log_of(&worker, &town)?;
-    context.copy(&mut log)
+    if !context.wants_json() {
+        return context.copy(&mut log);
+    }
+    let mut bytes = Vec::new();
+    log.read_to_end(&mut bytes).map_err(|source| TownError::Io { doing: "read", path: town.logs_dir(), source })?;
+    let run = worker.run.as_ref().map(|run| &run.id);
+    let text = String::from_utf8_lossy(&bytes);
+    context.json(&json!({ "name": worker.polecat.name, "rig": worker.polecat.rig, "run": run, "text": text }))
 }
 
 fn stop(context: &Context, args: &StopArgs) -> Result<(), Failure> {

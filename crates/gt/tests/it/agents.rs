@@ -1,6 +1,8 @@
 //! What agents tell, with real processes that speak as the vendors' do: waiting, limits, lingering, garbage. // SPEC P5, D5
 
 use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
 
 use rusqlite::Connection;
 use serde_json::Value;
@@ -301,4 +303,61 @@ fn a_hook_prints_nothing_ends_well_and_leaves_no_trace_where_it_does_not_belong(
     assert_eq!(late.stdin(stop.as_bytes()).run().code, 0);
     fleet.town.gt(["scheduler", "run"]);
     assert_eq!(fleet.town.events().len(), n_events);
+}
+
+#[test]
+fn what_a_run_has_used_and_printed_is_known_after_its_end_too() {
+    let result = r#"echo '{"type":"result","usage":{"input_tokens":5,"output_tokens":3},"total_cost_usd":0.5}'"#;
+    let fleet = fleet(&[result, "gt done"].join("\n"));
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.until_done(&["gt-a".to_owned()]);
+    let worker = fleet.town.gt(["polecat", "show", "Toast", "--json"]).json();
+    let used = (&worker["tokens_in"], &worker["tokens_out"], &worker["cost_usd"], &worker["run"]);
+    assert_eq!(used, (&5.into(), &3.into(), &0.5.into(), &Value::Null), "{worker}");
+    let logs = fleet.town.gt(["polecat", "logs", "Toast", "--json"]).json();
+    assert_eq!((&logs["name"], &logs["rig"]), (&"Toast".into(), &"shop".into()), "{logs}");
+    assert!(logs["text"].as_str().is_some_and(|text| text.contains("total_cost_usd")), "{logs}");
+    assert_eq!(logs["run"], fleet.started_runs()[0]);
+    let none = fleet.town.gt(["polecat", "peek", "Toast", "-n", "0"]);
+    assert!(none.code == 2 && none.stderr.contains("0 is not in 1.."), "{none}");
+}
+
+#[test]
+fn an_agent_that_speaks_like_nobody_is_heard_through_the_hooks_that_it_calls() {
+    let limit = r#"echo '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected"}}'"#;
+    let fleet =
+        Fleet::with_cap(5, &[limit.to_owned(), hook("PermissionRequest"), gate("go"), "gt done".to_owned()].join("\n"));
+    fleet.start_daemon();
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.until_events("run.waiting", Some("gt-a"), 1);
+    let worker = fleet.town.gt(["polecat", "show", "Toast", "--json"]).json();
+    // What it prints is not understood.
+    assert_eq!((&worker["state"], &worker["waiting_for"]), (&"waiting".into(), &"approval".into()), "{worker}");
+    fleet.open_gate("go");
+    fleet.until_done(&["gt-a".to_owned()]);
+}
+
+#[test]
+fn a_hook_whose_input_stays_open_ends_all_the_same() {
+    let fleet = fleet(&[gate("go"), "gt done".to_owned()].join("\n"));
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.await_trace("start gt-a", 1);
+    let run = fleet.started_runs().remove(0);
+    let asks = r#"{"hook_event_name":"PermissionRequest","tool_name":"}{\""}"#;
+    for given in [asks, "{\"hook_event_name\":", ""] {
+        let mut call = fleet.town.command(crate::town::GT);
+        call.args(["agent-event", "claude"]).env("GT_TOWN", fleet.town.root()).env("GT_RUN", &run);
+        let mut called = call.stdin(Stdio::piped()).spawn().expect("it starts");
+        let mut input = called.stdin.take().expect("its input is a pipe");
+        input.write_all(given.as_bytes()).expect("it reads");
+        let ended = called.wait().expect("it ends");
+        assert!(ended.success(), "{given}: {ended}");
+        drop(input);
+    }
+    fleet.until_events("run.waiting", Some("gt-a"), 1);
+    fleet.open_gate("go");
+    fleet.until_done(&["gt-a".to_owned()]);
 }

@@ -76,11 +76,11 @@ fn what_stands_on_a_screen_is_no_stream_and_silence_is_a_question() {
     fs::create_dir_all(town.logs_dir()).expect("the town can be written");
     fs::write(town.log_path("r"), "{\"type\":\"result\",\"is_error\":false}\n").expect("it can be written");
     fs::write(town.events_path("r"), format!("{HOOKED_MARK}\n")).expect("it can be written");
-    let mut ear = Ear::new(Vendor::Claude);
+    let mut ear = Ear::new(Some(Vendor::Claude));
     ear.hear(&town, "r", false, now);
     assert_eq!((ear.told.activity(), ear.is_hooked), (None, true));
     fs::remove_file(town.events_path("r")).expect("it is there");
-    let mut ear = Ear::new(Vendor::Claude);
+    let mut ear = Ear::new(Some(Vendor::Claude));
     ear.hear(&town, "r", false, now);
     assert_eq!(ear.told.activity(), Some(gt_core::agent::Activity::TurnOver));
 }
@@ -101,7 +101,7 @@ fn a_record_is_read_wherever_its_hook_says_and_nothing_waits_for_a_pipe() {
         let line = r#"{"type":"assistant","message":{"id":"a","usage":{"input_tokens":1,"output_tokens":7}}}"#;
         fs::write(&record, format!("{line}\n")).expect("it can be written");
         fs::write(town.events_path("r"), format!("{HOOKED_MARK}\n{}\n", hook.to_line())).expect("it can be written");
-        let mut ear = Ear::new(Vendor::Claude);
+        let mut ear = Ear::new(Some(Vendor::Claude));
         ear.hear(&town, "r", true, now);
         assert_eq!(ear.told.usage().tokens_out, tokens_out);
     }

@@ -21,13 +21,14 @@ pub(super) fn peek(context: &Context, args: &PeekArgs) -> Result<(), Failure> {
     let (town, settings, mut store) = open(context)?;
     let worker = find(&town, &mut store, &settings, &args.name)?;
     let live = worker.run.as_ref().filter(|run| run.is_live());
+    let n_lines = args.lines as usize;
     let shown = match live {
-        Some(run) => Screen::of(&town, &settings.config, run).peek(args.lines)?,
+        Some(run) => Screen::of(&town, &settings.config, run).peek(n_lines)?,
         None => None,
     };
     let text = match shown {
         Some(text) => text,
-        None => tail(&worker, &town, args.lines)?,
+        None => tail(&worker, &town, n_lines)?,
     };
     let text = text.trim_end_matches('\n');
     if context.wants_json() {
