@@ -175,6 +175,7 @@ impl Dispatcher {
         let policy = settings.policy(self.town.root());
         let (mut findings, mut again) = self.look(store, settings)?;
         if !findings.ended.is_empty() {
+            self.look_for_unsaved(&mut findings);
             crash::point(CrashPoint::SawEnds);
         }
         findings.started.append(&mut self.pending);

@@ -18,6 +18,7 @@ use crate::pace::{self, Batch, Pace};
 use crate::places;
 pub use crate::settings::Limits;
 use crate::settings::{Isolation, Settings};
+pub use crate::surroundings::shares;
 use crate::surroundings::{self, Machine, Surroundings};
 use crate::town::Town;
 
@@ -129,27 +130,10 @@ fn prepare_all(dispatcher: &Dispatcher, settings: &Settings, claimed: Vec<Assign
     let n_slow = claimed.iter().filter(|a| settings.isolation(&a.rig.name) == Isolation::Worktree).count();
     let formulas = &Library::of(town);
     let one = |one| dispatch::prepare(around, town, settings, formulas, one);
-    if n_slow < 2 || around.n_threads() < 2 {
+    if n_slow < 2 {
         return claimed.into_iter().map(one).collect();
     }
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = shares(claimed, around.n_threads())
-            .into_iter()
-            .map(|share| scope.spawn(move || share.into_iter().map(one).collect::<Vec<_>>()))
-            .collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("preparing does not panic")).collect()
-    })
-}
-
-/// As many parts as there are threads for.
-pub fn shares(claimed: Vec<Assignment>, n_threads: usize) -> Vec<Vec<Assignment>> {
-    let share = claimed.len().div_ceil(n_threads).max(1);
-    let mut rest = claimed.into_iter();
-    let next = || {
-        let share: Vec<Assignment> = rest.by_ref().take(share).collect();
-        (!share.is_empty()).then_some(share)
-    };
-    std::iter::from_fn(next).collect()
+    surroundings::for_each(around, claimed, one)
 }
 
 /// Records what has ended and takes up what was left half-way.

@@ -18,7 +18,7 @@ use crate::process_id;
 use crate::town::Town;
 use crate::wait;
 
-/// Worktrees that are made at once.
+/// Worktrees that are made, or looked at, at once.
 const PREPARE_THREADS: usize = 4;
 
 /// What lies around a process.
@@ -48,7 +48,7 @@ pub trait Surroundings: Send + Sync {
     /// Does something that nobody waits for.
     fn aside(&self, work: Box<dyn FnOnce() + Send>);
 
-    /// How many worktrees are made at once.
+    /// How many worktrees are made, or looked at, at once.
     fn n_threads(&self) -> usize;
 
     fn worktrees(&self) -> &dyn Worktrees;
@@ -91,6 +91,35 @@ pub fn pause(around: &dyn Surroundings, span: Duration) {
         wait::pause(span.unwrap_or_default());
         false
     });
+}
+
+/// Does something for each, several at a time where there are threads; the answers stand in the same order.
+pub fn for_each<T: Send, R: Send>(
+    around: &dyn Surroundings,
+    all: Vec<T>,
+    one: impl Fn(T) -> R + Copy + Send + Sync,
+) -> Vec<R> {
+    if all.len() < 2 || around.n_threads() < 2 {
+        return all.into_iter().map(one).collect();
+    }
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = shares(all, around.n_threads())
+            .into_iter()
+            .map(|share| scope.spawn(move || share.into_iter().map(one).collect::<Vec<_>>()))
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("what is done here does not panic")).collect()
+    })
+}
+
+/// As many parts as there are threads for.
+pub fn shares<T>(all: Vec<T>, n_threads: usize) -> Vec<Vec<T>> {
+    let share = all.len().div_ceil(n_threads).max(1);
+    let mut rest = all.into_iter();
+    let next = || {
+        let share: Vec<T> = rest.by_ref().take(share).collect();
+        (!share.is_empty()).then_some(share)
+    };
+    std::iter::from_fn(next).collect()
 }
 
 /// This machine.

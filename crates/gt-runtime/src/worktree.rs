@@ -114,10 +114,13 @@ pub fn branch(path: &Path) -> Result<Option<String>, WorktreeError> {
 
 /// What a worktree holds that would be lost if other work began in it.
 pub fn unsaved(path: &Path) -> Result<Option<&'static str>, WorktreeError> {
-    if is_dirty(path)? {
+    let arguments = ["status", "--porcelain=v2", "--branch", "--untracked-files=normal"].map(AsRef::as_ref);
+    let status = run_git(path, "look for changes", &arguments)?;
+    if status.lines().any(|line| !line.starts_with('#')) {
         return Ok(Some("it has uncommitted changes"));
     }
-    Ok(is_astray(path)?.then_some("it has commits that are on no branch"))
+    let is_on_branch = !status.lines().any(|line| line == "# branch.head (detached)");
+    Ok((!is_on_branch && is_astray(path)?).then_some("it has commits that are on no branch"))
 }
 
 /// Removes a worktree; its branch stays. Without `is_forced` one with work that is on no branch is refused.

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use gt_core::run::RunState;
 use gt_runtime::Handle;
-use gt_store::{Ended, Run, Started, Store};
+use gt_store::{Ended, Findings, Run, Started, Store};
 
 use super::Dispatcher;
 use crate::error::TownError;
 use crate::settings::{Isolation, Settings};
+use crate::surroundings;
 use crate::worktrees;
 
 impl Dispatcher {
@@ -45,7 +46,6 @@ impl Dispatcher {
             RunState::Starting => self.workplace(run, store, settings)?.unzip(),
             _ => (run.worktree.clone(), Some(run.branch.clone())),
         };
-        let kept = worktree.as_deref().and_then(|path| self.around.worktrees().unsaved(Path::new(path)));
         Ok(Ended {
             run: run.id.clone(),
             code: None,
@@ -54,9 +54,18 @@ impl Dispatcher {
             is_lost: false,
             worktree,
             branch: branch.flatten(),
-            kept,
+            kept: None, // all are looked at together
             told: self.last_words(run, settings),
         })
+    }
+
+    /// What would be lost with the worktrees of those who ended. Git takes its time, and many may end at once.
+    pub(super) fn look_for_unsaved(&self, findings: &mut Findings) {
+        let around = &*self.around;
+        let unsaved = |ended: &mut Ended| {
+            ended.kept = ended.worktree.as_deref().and_then(|path| around.worktrees().unsaved(Path::new(path)));
+        };
+        surroundings::for_each(around, findings.ended.iter_mut().collect(), unsaved);
     }
 
     /// The worktree that was made for a run whose start is not recorded, and the branch that is in it.
