@@ -31,6 +31,7 @@ tests_in!(
     strangers_sessions_are_neither_counted_nor_touched,
     a_keeper_with_nothing_to_keep_ends_its_server,
     a_keeper_that_leaves_spares_a_strangers_session,
+    what_a_killed_keeper_left_of_texts_and_drafts_is_removed_by_the_next,
     a_log_may_lie_anywhere_and_is_written_there,
     a_log_that_was_swapped_for_a_pipe_holds_nobody_up,
     a_program_does_not_know_of_the_terminals_of_others,
@@ -235,6 +236,21 @@ fn a_text_for_standard_input_is_read_and_then_removed(town: &Town) {
     until("nothing of it is kept", || kept().count() == 0);
 }
 
+fn what_a_killed_keeper_left_of_texts_and_drafts_is_removed_by_the_next(town: &Town) {
+    let mut runtime = town.watched_runtime();
+    let launch = Launch { stdin: Some("text".to_owned()), ..town.launch("r1", "sleep 1000") };
+    runtime.start(&[launch]).remove(0).unwrap();
+    town.kill_keeper();
+    let file = |name: &str| town.keeper_dir().join("terminals").join(name);
+    for name in ["r0.stdin", "r0.json.tmp", "r2.stdin.tmp"] {
+        fs::write(file(name), "secret").unwrap();
+    }
+    assert_eq!(runtime.survey(&[]).unwrap().len(), 1);
+    let mut kept: Vec<_> = fs::read_dir(file("")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    kept.sort();
+    assert_eq!(kept, ["r1.json", "r1.stdin"]);
+}
+
 fn a_log_is_there_from_the_start_and_has_what_was_shown_in_the_end(town: &Town) {
     let mut runtime = town.watched_runtime();
     town.fifo("go");
@@ -421,6 +437,7 @@ fn a_keeper_with_nothing_to_keep_ends_its_server(town: &Town) {
     let (keeper, server) = (town.keeper_pid(), server_pid(town));
     drop(runtime);
     until("both are gone", || !is_alive(keeper) && !is_alive(server));
+    assert!(!Server::of(town.keeper_dir()).socket().exists(), "and so is where it listened");
 }
 
 fn a_keeper_that_leaves_spares_a_strangers_session(town: &Town) {

@@ -3,7 +3,6 @@
 mod screen;
 
 use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -129,7 +128,7 @@ pub(crate) fn run(context: &Context, args: PolecatArgs) -> Result<(), Failure> {
         PolecatCommand::List(args) => list(context, args.rig.as_deref()),
         PolecatCommand::Show(args) => show(context, &args.name),
         PolecatCommand::Peek(args) => screen::peek(context, &args),
-        PolecatCommand::Logs(args) => logs(context, &args.name),
+        PolecatCommand::Logs(args) => screen::logs(context, &args.name),
         PolecatCommand::Stop(args) => stop(context, &args),
         PolecatCommand::Nuke(args) => nuke(context, &args),
         PolecatCommand::Attach(args) => screen::attach(context, &args),
@@ -383,20 +382,6 @@ fn log_of(worker: &Worker, town: &Town) -> Result<File, Failure> {
     };
     let run = worker.run.as_ref().ok_or_else(none)?;
     File::open(town.log_path(&run.id)).map_err(|_| none())
-}
-
-fn logs(context: &Context, name: &str) -> Result<(), Failure> {
-    let (town, settings, mut store) = open(context)?;
-    let worker = find(&town, &mut store, &settings, name)?;
-    let mut log = log_of(&worker, &town)?;
-    if !context.wants_json() {
-        return context.copy(&mut log);
-    }
-    let mut bytes = Vec::new();
-    log.read_to_end(&mut bytes).map_err(|source| TownError::Io { doing: "read", path: town.logs_dir(), source })?;
-    let run = worker.run.as_ref().map(|run| &run.id);
-    let text = String::from_utf8_lossy(&bytes);
-    context.json(&json!({ "name": worker.polecat.name, "rig": worker.polecat.rig, "run": run, "text": text }))
 }
 
 fn stop(context: &Context, args: &StopArgs) -> Result<(), Failure> {

@@ -34,7 +34,9 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
+        let path = self.tmux(&["display-message", "-p", "#{socket_path}"]);
         self.tmux(&["kill-server"]);
+        fs::remove_file(path.trim()).ok();
     }
 }
 
@@ -44,6 +46,8 @@ fn a_worker_is_told_something_and_its_screen_is_seen() {
     fleet.hold(&["gt-a"]);
     fleet.town.gt(["sling", "gt-a"]).success();
     fleet.until_seen("its question", || fleet.town.gt(["polecat", "peek", "Toast"]).stdout.contains("what now?"));
+    let logs = fleet.town.gt(["polecat", "logs", "Toast"]);
+    assert!(logs.stdout.contains("what now?"), "its log is what it shows, while it runs: {logs}");
     let words = "go on; it's \"$HOME\" #{pane_id} ~ é;";
     snapshot!(fleet.town.gt(["polecat", "send", "toast", words]), @r#"
     $ gt polecat send toast 'go on; it's "$HOME" #{pane_id} ~ é;'

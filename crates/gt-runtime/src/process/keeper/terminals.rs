@@ -13,11 +13,12 @@ mod records;
 mod starting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -35,6 +36,9 @@ use crate::{Handle, Known};
 
 /// tmux answers in milliseconds, or is stopped.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+/// A server without a session ends in milliseconds; one that has somebody else's stays.
+const SERVER_END_MAX: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A tmux that could not be reached is left alone for so long.
 const CONNECT_PAUSE: Duration = Duration::from_secs(5);
@@ -184,6 +188,18 @@ impl Terminals {
         if self.control.is_some() {
             self.ask(Question::Whatever, &format!("kill-session -t {}", quoted(&own_session())));
             self.converse_until(events, |terminals| terminals.asked.is_empty());
+        }
+        self.clear_socket();
+    }
+
+    /// tmux leaves the place at which it listened, where more and more would gather. Nobody but a keeper starts a server
+    /// there, and there is no other keeper yet.
+    fn clear_socket(&self) {
+        if let Some(process) = &self.process {
+            poll(&mut [PollFd::new(&process.pidfd, PollFlags::IN)], Some(&SERVER_END_MAX)).ok();
+        }
+        if !self.is_server_there() {
+            fs::remove_file(self.server.socket()).ok();
         }
     }
 

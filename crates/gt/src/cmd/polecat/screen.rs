@@ -1,4 +1,4 @@
-//! `gt polecat peek|attach|send`: a worker's screen, and its log where it has none. // SPEC P5, P8
+//! `gt polecat peek|logs|attach|send`: a worker's screen, and its log where it has none. // SPEC P5, P8
 
 use std::io::{IsTerminal as _, Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::CommandExt as _;
@@ -16,6 +16,8 @@ use crate::failure::{Failure, Kind};
 
 /// The most bytes of a log that `peek` reads.
 const PEEK_BYTES: u64 = 64 * 1024;
+/// More than any screen has, with what has left it.
+const SCREEN_LINES: usize = 100_000;
 
 pub(super) fn peek(context: &Context, args: &PeekArgs) -> Result<(), Failure> {
     let (town, settings, mut store) = open(context)?;
@@ -48,6 +50,31 @@ fn tail(worker: &Worker, town: &Town, n_lines: usize) -> Result<String, Failure>
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     Ok(lines[lines.len().saturating_sub(n_lines)..].join("\n"))
+}
+
+/// All that its live or last run has printed. What is on a screen is written down when its run ends.
+pub(super) fn logs(context: &Context, name: &str) -> Result<(), Failure> {
+    let (town, settings, mut store) = open(context)?;
+    let worker = find(&town, &mut store, &settings, name)?;
+    let mut log = log_of(&worker, &town)?;
+    let is_empty = log.metadata().is_ok_and(|data| data.len() == 0);
+    let shown = match worker.run.as_ref().filter(|run| is_empty && run.is_live()) {
+        Some(run) => {
+            Some(many_lines(&Screen::of(&town, &settings.config, run).peek(SCREEN_LINES)?.unwrap_or_default()))
+        }
+        None => None,
+    };
+    if !context.wants_json() {
+        return match shown {
+            Some(shown) => context.copy(&mut shown.as_bytes()),
+            None => context.copy(&mut log),
+        };
+    }
+    let mut bytes = shown.unwrap_or_default().into_bytes();
+    log.read_to_end(&mut bytes).map_err(|source| TownError::Io { doing: "read", path: town.logs_dir(), source })?;
+    let run = worker.run.as_ref().map(|run| &run.id);
+    let text = String::from_utf8_lossy(&bytes);
+    context.json(&json!({ "name": worker.polecat.name, "rig": worker.polecat.rig, "run": run, "text": text }))
 }
 
 /// Becomes the terminal's client; comes back only if that cannot be.

@@ -42,7 +42,23 @@ impl Records {
                 (None, _) => {}
             }
         }
-        Ok(Self { dir, by_run })
+        let records = Self { dir, by_run };
+        records.clear_up()?;
+        Ok(records)
+    }
+
+    /// Removes what belongs to no record: texts whose run is over, and drafts.
+    fn clear_up(&self) -> io::Result<()> {
+        for file in fs::read_dir(&self.dir)? {
+            let path = file?.path();
+            let run = path.file_stem().and_then(|run| run.to_str()).unwrap_or_default();
+            let is_text = path.extension().is_some_and(|kind| kind == "stdin");
+            let is_draft = path.extension().is_some_and(|kind| kind == "tmp");
+            if is_draft || is_text && self.get(run).is_none() {
+                fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn get(&self, run: &str) -> Option<&Record> {
