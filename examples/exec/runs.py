@@ -61,7 +61,13 @@ class Run:
             return None
 
     def look(self):
-        """What there is to say of it; None: it was never started."""
+        """What there is to say of it; None: it was never started, or is forgotten."""
+        try:
+            return self.look_closely()
+        except FileNotFoundError:
+            return None  # somebody else has acknowledged it meanwhile
+
+    def look_closely(self):
         if not self.has("ended.json") and self.has("begun"):
             with open(f"{self.state}/lock", "a") as lock:
                 if not taken(lock):

@@ -7,6 +7,5 @@ mod exec {
     mod calls;
     mod host;
     mod place;
-    mod promises;
     mod watching;
 }

@@ -2,13 +2,21 @@
 
 /// Where the agents of these tests run.
 mod place {
-    pub(crate) const CONFIG: &str = "runtime = \"process\"\n";
+    pub(crate) fn config(_town: &std::path::Path) -> String {
+        "runtime = \"process\"\n".to_owned()
+    }
     /// Whether somebody but the keeper knows how a run ended.
     pub(crate) const KEEPS_STATUS: bool = false;
+    /// Agents live on when their keeper is killed.
+    pub(crate) const OUTLIVES_KEEPER: bool = true;
     /// What a run leaves behind in its own group is ended by the keeper.
     pub(crate) const HANGS_UP: bool = false;
     /// Whether all that was printed is kept.
     pub(crate) const KEEPS_ALL: bool = true;
+    /// As many beads as are many here.
+    pub(crate) const MANY: usize = 200;
+    /// How often a point is passed, at most, before somebody is killed there.
+    pub(crate) const TIMES: usize = 3;
 }
 
 #[path = "it/fleet.rs"]

@@ -2,13 +2,21 @@
 
 /// Where the agents of these tests run.
 mod place {
-    pub(crate) const CONFIG: &str = "runtime = \"tmux\"\n";
+    pub(crate) fn config(_town: &std::path::Path) -> String {
+        "runtime = \"tmux\"\n".to_owned()
+    }
     /// tmux knows how a run ended, also after its keeper was killed; it has to be asked, which takes a moment.
     pub(crate) const KEEPS_STATUS: bool = true;
+    /// Agents live on when their keeper is killed.
+    pub(crate) const OUTLIVES_KEEPER: bool = true;
     /// What a run leaves behind in its own group goes with its terminal.
     pub(crate) const HANGS_UP: bool = true;
     /// The log holds what was on the screen, and so many lines before.
     pub(crate) const KEEPS_ALL: bool = false;
+    /// As many beads as are many here.
+    pub(crate) const MANY: usize = 200;
+    /// How often a point is passed, at most, before somebody is killed there.
+    pub(crate) const TIMES: usize = 3;
 }
 
 #[path = "it/fleet.rs"]
@@ -24,7 +32,5 @@ mod bad_agents;
 mod caps;
 #[path = "it/crash.rs"]
 mod crash;
-#[path = "it/crowd.rs"]
-mod crowd;
 #[path = "terminal/screens.rs"]
 mod screens;

@@ -1,4 +1,4 @@
-//! The project's example beyond the promises: who agents are, what they get, what they leave behind, and who is killed.
+//! The project's example beyond what every runtime promises (`it/promises.rs`): who agents are, what they get, what they leave behind, and who is killed.
 
 use std::fs;
 
@@ -135,4 +135,33 @@ fn its_last_lines_can_be_peeked_at() {
     ending(&mut runtime, "r1");
     assert_eq!(runtime.peek("r1", 2).unwrap().as_deref(), Some("99\n100\n"));
     assert!(!runtime.send("r1", "hello").unwrap(), "it has no terminal to type into");
+}
+
+#[test]
+fn a_run_that_many_start_at_once_starts_once() {
+    let place = Place::new();
+    let launch = place.launch("r1", "echo started");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let (mut runtime, launch) = (place.host(), launch.clone());
+            scope.spawn(move || assert_eq!(runtime.start(&[launch]), [Ok(Handle::ELSEWHERE)]));
+        }
+    });
+    assert_eq!(ending(&mut place.host(), "r1").code, Some(0));
+    assert_eq!(place.log("r1"), "started\n");
+}
+
+#[test]
+fn acknowledging_forgets_what_has_ended_with_its_place_and_nothing_that_runs() {
+    let place = Place::new();
+    let mut runtime = place.host();
+    let go = place.fifo("go");
+    runtime.start(&[place.launch("r1", &format!("read word < {}", go.display()))]).remove(0).unwrap();
+    runtime.acknowledge(&["r1".to_owned()]).unwrap();
+    assert_eq!(runtime.survey(&[]).unwrap()["r1"], Sighting::Running(Handle::ELSEWHERE));
+    fs::write(go, "go\n").unwrap();
+    ending(&mut runtime, "r1");
+    runtime.acknowledge(&["r1".to_owned()]).unwrap();
+    assert!(runtime.survey(&[]).unwrap().is_empty());
+    assert!(!place.path("other/r1").exists(), "its place is cleared");
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::fleet::{Fleet, count};
+use crate::fleet::{Agent, Fleet, count};
 use crate::town::{session, snapshot};
 
 #[path = "bad_agents/endings.rs"]
@@ -29,8 +29,12 @@ fn time_of(event: &Value) -> Timestamp {
 /// The one live run, and its process.
 fn run_of(fleet: &Fleet) -> (String, u32) {
     let polecat = fleet.town.gt(["polecat", "list", "--json"]).json()[0].clone();
-    let pid = polecat["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("a process");
-    (polecat["run"].as_str().expect("a run").to_owned(), pid)
+    let run = polecat["run"].as_str().expect("a run").to_owned();
+    // Elsewhere only the place knows it.
+    let is_its = |agent: &Agent| agent.leads && agent.run == run;
+    let found = || fleet.agents().into_iter().find(is_its).map(|agent| agent.pid);
+    let told = polecat["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    (run.clone(), told.or_else(found).expect("a process"))
 }
 
 #[test]

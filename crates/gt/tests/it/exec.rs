@@ -1,6 +1,7 @@
 //! Agents elsewhere: the project's example as `exec.command`, and programs that are no good. // SPEC P5, P6, D5
 //!
-//! Agents are another user in another directory where the tests may become one.
+//! Agents are another user in another directory where the tests may become one. Crashes, caps and bad agents are tried
+//! in `elsewhere.rs`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -214,48 +215,6 @@ fn a_daemon_that_is_killed_finds_its_runs_elsewhere_again_and_starts_none_twice(
     fleet.until_done(&["gt-a".to_owned(), "gt-b".to_owned()]);
     assert_eq!(elsewhere.starts().len(), 2);
     elsewhere.assert_at_rest(&["gt-a", "gt-b"]);
-}
-
-#[test]
-fn a_daemon_that_is_killed_in_the_middle_of_a_start_starts_nothing_twice() {
-    for point in ["claimed", "prepared", "launched", "recorded-start"] {
-        let elsewhere = Elsewhere::new(3, "gt done");
-        let fleet = &elsewhere.fleet;
-        fleet.hold(&["gt-a"]);
-        fleet.town.gt(["sling", "gt-a"]).success();
-        fleet.start_daemon_with(&[("GT_CRASH_AT", &format!("{point}:1"))]);
-        fleet.await_daemon_death();
-        fleet.start_daemon();
-        fleet.until_done(&["gt-a".to_owned()]);
-        assert_eq!(elsewhere.starts().len(), 1, "{point}");
-    }
-}
-
-#[test]
-fn caps_hold_elsewhere_too() {
-    let elsewhere = Elsewhere::new(2, "while [ ! -e $TOP/gate ]; do sleep 0.05; done; gt done");
-    let fleet = &elsewhere.fleet;
-    let beads = ["gt-a", "gt-b", "gt-c", "gt-d"];
-    fleet.hold(&beads);
-    fleet.town.gt(["sling", "gt-a", "gt-b", "gt-c", "gt-d"]).success();
-    fleet.start_daemon();
-    elsewhere.until_started(2);
-    let status = elsewhere.gt_json(["scheduler", "status", "--json"]);
-    assert_eq!((&status["active_polecats"], &status["free"]), (&2.into(), &0.into()), "{status}");
-    assert_eq!(elsewhere.starts().len(), 2);
-    fleet.open_gate("gate");
-    let events = fleet.until("all are done", |events| count(events, "run.ended", None) == 4);
-    let (mut n_live, mut most) = (0_usize, 0);
-    for event in &events {
-        match event["type"].as_str() {
-            Some("bead.hooked") => n_live += 1,
-            Some("run.ended") => n_live -= 1,
-            _ => {}
-        }
-        most = most.max(n_live);
-    }
-    assert_eq!(most, 2);
-    elsewhere.assert_at_rest(&beads);
 }
 
 #[test]

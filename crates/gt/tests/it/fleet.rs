@@ -44,7 +44,7 @@ impl Fleet {
         let ours = format!(
             "{}default_agent = \"scripted\"\n\n[rigs.{rig}]\nisolation = \"none\"\n\n[agents.scripted]\n\
              command = [\"bash\", \"{agent}\"]\nprompt = \"none\"\n",
-            crate::place::CONFIG
+            crate::place::config(fleet.town.root())
         );
         fleet.town.write("town.toml", config + &ours);
         fleet
@@ -226,15 +226,22 @@ impl Fleet {
         daemon.as_mut().is_some_and(|daemon| daemon.try_wait().expect("it is a child").is_none())
     }
 
-    /// The process that keeps this town's agents.
-    pub(crate) fn keeper_pid(&self) -> Option<u32> {
-        let ours = format!("\0keeper\0{}\0", self.town.path(".gt/keeper").display());
-        let entries = fs::read_dir("/proc").expect("there is a process table").flatten();
-        let mut pids = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
-        pids.find(|pid| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&line).contains(&ours) && leads_its_group(*pid).is_some()
-        })
+    /// The processes that keep this town's agents: its keeper, or elsewhere a supervisor for each and who tells of ends.
+    pub(crate) fn keepers(&self) -> Vec<u32> {
+        let town = self.town.root().display().to_string();
+        let (keeper, program) = (format!("{town}/.gt/keeper"), format!("{town}/host/other-host"));
+        let is_keeper = |words: &[String]| {
+            words.windows(2).any(|pair| pair[0] == "keeper" && pair[1] == keeper)
+                || words.contains(&program) && words.last().is_some_and(|verb| verb == "supervise" || verb == "watch")
+        };
+        let live = commands().filter(|(pid, words)| is_keeper(words) && leads_its_group(*pid).is_some());
+        live.map(|(pid, _)| pid).collect()
+    }
+
+    pub(crate) fn kill_keepers(&self) {
+        let keepers = self.keepers();
+        assert!(!keepers.is_empty(), "somebody keeps agents");
+        keepers.into_iter().for_each(kill);
     }
 
     /// Waits for what the log does not tell: looks again and again.
@@ -340,22 +347,24 @@ pub(crate) fn agents_of(town: &str) -> Vec<Agent> {
     agents
 }
 
-/// The keeper of a town, and a daemon that a command has started.
+/// The keeper of a town, what runs its agents elsewhere, and a daemon that a command has started.
 fn servants_of(town: &str) -> Vec<u32> {
-    let keeper = format!("{town}/.gt/keeper");
-    let mut pids = Vec::new();
-    for entry in fs::read_dir("/proc").expect("there is a process table").flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        let Ok(line) = fs::read(entry.path().join("cmdline")) else { continue };
-        let words: Vec<String> =
-            line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        let is_keeper = words.contains(&keeper);
+    let (keeper, program) = (format!("{town}/.gt/keeper"), format!("{town}/host/other-host"));
+    let is_servant = |words: &[String]| {
         let is_daemon = words.iter().any(|word| word == town) && words.iter().any(|word| word == "daemon");
-        if is_keeper || is_daemon {
-            pids.push(pid);
-        }
-    }
-    pids
+        words.contains(&keeper) || words.contains(&program) || is_daemon
+    };
+    commands().filter(|(_, words)| is_servant(words)).map(|(pid, _)| pid).collect()
+}
+
+/// The words by which each process was called.
+fn commands() -> impl Iterator<Item = (u32, Vec<String>)> {
+    let entries = fs::read_dir("/proc").expect("there is a process table").flatten();
+    entries.filter_map(|entry| {
+        let pid = entry.file_name().to_string_lossy().parse().ok()?;
+        let line = String::from_utf8_lossy(&fs::read(entry.path().join("cmdline")).ok()?).into_owned();
+        Some((pid, line.split_terminator('\0').map(str::to_owned).collect()))
+    })
 }
 
 fn leads_its_group(pid: u32) -> Option<bool> {
@@ -374,5 +383,6 @@ impl Drop for Fleet {
         }
         // Terminals outlive their keeper.
         self.kill_tmux_server();
+        fs::remove_file(gt_runtime::terminal::Server::of(&self.town.path(".gt/keeper")).socket()).ok();
     }
 }
