@@ -93,8 +93,7 @@ class Run:
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                with open(f"/proc/{pid}/environ", "rb") as environ:
-                    found += [int(pid)] if self.mark.encode() in environ.read().split(b"\0") else []
+                found += [int(pid)] if self.mark.encode() in environ_of(pid).split(b"\0") else []
             except OSError:
                 pass  # it is gone, or none of ours
         return set(found)
@@ -119,6 +118,17 @@ def all_runs(town):
         return [Run(town, name) for name in names if not name.startswith(".")]
     except FileNotFoundError:
         return []
+
+
+def environ_of(pid):
+    """Its environment. A process that is just becoming another program seems to have none for a moment: look again."""
+    for _ in range(20):
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            if text := environ.read():
+                return text
+        os.readlink(f"/proc/{pid}/exe")  # fails for one that is dead, or part of the kernel
+        time.sleep(0.001)
+    return b""
 
 
 def taken(lock):
