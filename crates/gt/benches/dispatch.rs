@@ -2,7 +2,8 @@
 //!
 //! Every figure stands beside bare process starts (and durable commits) of the same number in the same run; only the
 //! ratios mean anything. Prints Markdown for `docs/benchmarks.md`; exits with 1 when a limit is not met.
-//! `-- --quick` has fewer rounds and a shorter look at the idle daemon; `-- chain` measures the chain alone.
+//! `-- --quick` has fewer rounds and a shorter look at the idle daemon; `-- chain` measures the chain alone, `-- pass`
+//! the passes.
 
 #[path = "dispatch/agent.rs"]
 mod agent;
@@ -10,6 +11,8 @@ mod agent;
 mod bare;
 #[path = "dispatch/idle.rs"]
 mod idle;
+#[path = "dispatch/pass.rs"]
+mod pass;
 #[path = "dispatch/town.rs"]
 mod town;
 
@@ -54,12 +57,21 @@ fn main() {
     if arguments.iter().any(|argument| argument == "chain") {
         return report_pairs(&[chain(5)]);
     }
+    if arguments.iter().any(|argument| argument == "pass") {
+        return println!("{}", pass::measure(rounds).table());
+    }
     let pairs = [fan_out(rounds), chain(if is_quick { 2 } else { 5 }), sling(rounds * 4)];
     let shim = shim(rounds);
     eprintln!("watching an idle daemon …");
     let idle = idle::measure(Duration::from_secs(if is_quick { 10 } else { 60 }));
+    let passes = gt_runtime::terminal::is_installed().then(|| pass::measure(rounds));
     report(&pairs, &shim, &idle);
-    if pairs.iter().any(|pair| pair.ratio() > pair.most) || !idle.is_well() {
+    println!(
+        "\n{}",
+        passes.as_ref().map_or_else(|| "tmux is not installed: no passes".to_owned(), pass::Passes::table)
+    );
+    let is_flat = passes.is_none_or(|passes| passes.is_well());
+    if pairs.iter().any(|pair| pair.ratio() > pair.most) || !idle.is_well() || !is_flat {
         std::process::exit(1);
     }
 }
@@ -147,5 +159,8 @@ fn report_pairs(pairs: &[Pair]) {
 }
 
 fn show(time: Duration) -> String {
+    if time < Duration::from_millis(1) {
+        return format!("{} µs", time.as_micros());
+    }
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }

@@ -22,6 +22,10 @@ pub(crate) struct Town {
 
 impl Town {
     pub(crate) fn new(cap: usize, role: &str) -> Town {
+        Town::new_in("process", cap, role)
+    }
+
+    pub(crate) fn new_in(runtime: &str, cap: usize, role: &str) -> Town {
         let dir = tempfile::Builder::new().prefix("bench-").tempdir().expect("a temporary directory");
         let root = dir.path().canonicalize().expect("it was just made");
         let argv = agent::argv(role, &root);
@@ -30,8 +34,8 @@ impl Town {
         run(Command::new("git").current_dir(&root).args(["init", "--quiet", "--initial-branch=main", "shop"]));
         gt(&["rig", "add", "shop", "shop", "--prefix", "gt"]);
         let config = format!(
-            "default_agent = \"bench\"\nscheduler.max_polecats = {cap}\nrigs.shop.isolation = \"none\"\n\
-             guards.load_per_core = 0\n[agents.bench]\ncommand = {argv:?}\nprompt = \"none\"\n"
+            "runtime = {runtime:?}\ndefault_agent = \"bench\"\nscheduler.max_polecats = {cap}\n\
+             rigs.shop.isolation = \"none\"\nguards.load_per_core = 0\n[agents.bench]\ncommand = {argv:?}\nprompt = \"none\"\n"
         );
         fs::write(root.join("town.toml"), config).expect("the town can be written");
         run(Command::new("mkfifo").arg(root.join("gate")));
@@ -48,6 +52,11 @@ impl Town {
 
     pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().canonicalize().expect("it lives as long as the town")
+    }
+
+    pub(crate) fn kill_daemon(&mut self) {
+        self.daemon.kill().unwrap_or_default();
+        self.daemon.wait().map(drop).unwrap_or_default();
     }
 
     pub(crate) fn daemon_pid(&self) -> u32 {
@@ -208,8 +217,7 @@ fn run(command: &mut Command) -> String {
 
 impl Drop for Town {
     fn drop(&mut self) {
-        self.daemon.kill().unwrap_or_default();
-        self.daemon.wait().map(drop).unwrap_or_default();
+        self.kill_daemon();
         open_gate(&self.root());
         // The keeper goes by itself when nobody calls and nothing runs.
     }

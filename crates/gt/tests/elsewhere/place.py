@@ -1,4 +1,4 @@
-"""The example's other side for a place that is here: each run works in its own worktree, and nothing has to be cleared."""
+"""The example's other side for a place that is here: runs work in their worktrees, and nothing has to be cleared."""
 
 
 class Place:
