@@ -80,19 +80,9 @@ impl Server {
         for setting in SETTINGS {
             command.args([";", "set-option"]).args(*setting);
         }
-        // Two words, so that tmux needs no shell. It ends at once, and its pane stays.
-        command.args([
-            ";",
-            "new-session",
-            "-A",
-            "-s",
-            KEEPER_SESSION,
-            "-f",
-            "no-output,ignore-size",
-            "--",
-            "true",
-            "-",
-        ]);
+        // Two words, so that tmux needs no shell. It stays: while tmux looks after a child that has ended, it closes the
+        // terminals of all others that end meanwhile, and has not read what they wrote.
+        command.args([";", "new-session", "-A", "-s", KEEPER_SESSION, "-f", "no-output,ignore-size", "--", "cat", "-"]);
         command
     }
 
