@@ -574,8 +574,10 @@ fn retry_reason(retry: &Retry) -> Reason {
             reason("backing-off", format!("its start failed {times} ({last}); it is tried again at {at}"))
         }
         RetryWhy::Attempt { attempts, last } => {
-            let last = one_line(last);
-            reason("cooling-down", format!("attempt {attempts} ended unfinished ({last}); the next one is at {at}"))
+            let (last, n) = (one_line(last), *attempts);
+            // Not every run costs one.
+            let which = if n == 0 { "its last run".to_owned() } else { format!("attempt {n}") };
+            reason("cooling-down", format!("{which} ended unfinished ({last}); the next one is at {at}"))
         }
     }
 }

@@ -170,13 +170,15 @@ fn each_reason_is_a_sentence() {
 fn a_time_to_wait_for_is_named_and_ends() {
     let failed = Retry { at: soon(), why: RetryWhy::FailedStart { failures: 2, last: "no room".to_owned() } };
     let died = Retry { at: soon(), why: RetryWhy::Attempt { attempts: 1, last: "exit code 3".to_owned() } };
-    let candidates =
-        [Candidate { retry: Some(failed), ..candidate("a") }, Candidate { retry: Some(died), ..candidate("b") }];
+    let lost = Retry { at: soon(), why: RetryWhy::Attempt { attempts: 0, last: "the server is gone".to_owned() } };
+    let candidates = [("a", failed), ("b", died), ("c", lost)]
+        .map(|(bead, retry)| Candidate { retry: Some(retry), ..candidate(bead) });
     insta::assert_snapshot!(transcript(scene(), &candidates), @r"
     a: its start failed 2 times (no room); it is tried again at 2026-02-22T10:01:00Z (backing-off)
     b: attempt 1 ended unfinished (exit code 3); the next one is at 2026-02-22T10:01:00Z (cooling-down)
+    c: its last run ended unfinished (the server is gone); the next one is at 2026-02-22T10:01:00Z (cooling-down)
     ");
-    assert_eq!(transcript(Scene { now: soon(), ..scene() }, &candidates), "a: start\nb: start");
+    assert_eq!(transcript(Scene { now: soon(), ..scene() }, &candidates), "a: start\nb: start\nc: start");
 }
 
 #[test]
