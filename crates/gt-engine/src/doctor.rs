@@ -1,6 +1,7 @@
 //! `gt doctor`: what is wrong with the town, and the remedy for each finding. // SPEC T6
 
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use gt_core::rig::Rig;
@@ -289,10 +290,12 @@ fn default_agent_finding(config: &Config, name: &str) -> Finding {
         let message = format!("the default agent {name} has no command");
         return Finding::bad("agent", Level::Warning, message, format!("set `agents.{name}.command`, {choose}"));
     };
-    if let Some(version) = answer(&program, "--version") {
-        return Finding::ok("agent", format!("{name}: {version}"));
-    }
     let preset = PRESETS.iter().find(|preset| preset.name == name && preset.program() == program);
+    // Nobody knows what a program of the user's own does when it is called: it may set to work.
+    let found = if preset.is_some() { answer(&program, "--version") } else { place_of(&program) };
+    if let Some(found) = found {
+        return Finding::ok("agent", format!("{name}: {found}"));
+    }
     let install = preset.map_or("install it".to_owned(), |preset| format!("install it with `{}`", preset.install));
     let message = format!("the default agent {name} needs `{program}`, which is not on the PATH");
     Finding::bad("agent", Level::Warning, message, format!("{install}, {choose}"))
@@ -302,6 +305,14 @@ fn default_agent_finding(config: &Config, name: &str) -> Finding {
 fn answer(program: &str, argument: &str) -> Option<String> {
     let output = Command::new(program).arg(argument).stdin(Stdio::null()).output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or("present").to_owned())
+}
+
+/// Where a program is, by its path or on the `PATH`.
+fn place_of(program: &str) -> Option<String> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let places = if program.contains('/') { vec![PathBuf::new()] } else { env::split_paths(&path).collect() };
+    let found = places.into_iter().map(|dir| dir.join(program)).find(|file| file.is_file())?;
+    Some(found.display().to_string())
 }
 
 fn disk_finding(town: &Town, config: &Config) -> Option<Finding> {

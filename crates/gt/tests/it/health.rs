@@ -1,6 +1,7 @@
 //! `gt doctor`, `gt activity`, and stores that are not what they should be. // SPEC T6, B7
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::town::{Town, session, snapshot};
 
@@ -23,6 +24,22 @@ fn a_healthy_town_says_so() {
     ? agent [DEPENDS ON THE MACHINE]
     ? disk [DEPENDS ON THE MACHINE]
     ");
+}
+
+#[test]
+fn an_agent_of_the_user_s_own_is_looked_for_and_not_started() {
+    let town = Town::new();
+    let program = town.path("own-agent").display().to_string();
+    town.write("own-agent", "#!/bin/sh\ntouch \"$0.started\"\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    town.gt(["config", "set", "agents.own.command", &format!("[\"{program}\"]")]).success();
+    town.gt(["config", "set", "default_agent", "own"]).success();
+    let healthy = town.gt(["doctor"]);
+    assert!(!town.path("own-agent.started").exists(), "it was started");
+    assert!(healthy.stdout.contains(&format!("own: {program}")), "{healthy}");
+    fs::remove_file(&program).expect("it is ours");
+    let missing = town.gt(["doctor"]);
+    assert!(missing.stdout.contains(&format!("the default agent own needs `{program}`")), "{missing}");
 }
 
 #[test]
