@@ -40,7 +40,7 @@ const RECORD_SOON: SignedDuration = SignedDuration::from_millis(50);
 /// How often the machine is asked whether it is well again.
 const GUARD_RETRY: SignedDuration = SignedDuration::from_secs(5);
 /// How long the daemon waits before it tries again what failed for an outside reason.
-const ERROR_RETRY: Duration = Duration::from_secs(1);
+const ERROR_RETRY: SignedDuration = SignedDuration::from_secs(1);
 
 /// Why the daemon woke up.
 #[derive(Debug)]
@@ -56,6 +56,26 @@ pub enum Cause {
     Told,
     Prepared(Vec<Prepared>),
     Stop,
+}
+
+/// What follows from a cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Nothing,
+    /// A pass that goes on with the batch under way.
+    Pass,
+    /// A pass with a batch of its own. // SPEC D4
+    Batch,
+}
+
+impl Due {
+    fn batch_if(is_so: bool) -> Due {
+        if is_so { Due::Batch } else { Due::Nothing }
+    }
+
+    fn pass_if(is_so: bool) -> Due {
+        if is_so { Due::Pass } else { Due::Nothing }
+    }
 }
 
 /// What the daemon tells whoever watches its log.
@@ -173,6 +193,8 @@ pub struct Daemon {
     /// When the next of a batch may start whose starts keep their distance.
     next_of_batch: Option<Timestamp>,
     batch: Batch,
+    /// When a pass that failed is tried again.
+    retry_at: Option<Timestamp>,
     /// When starts are recorded that wait for something to be recorded with.
     record_at: Option<Timestamp>,
     next_patrol: Timestamp,
@@ -215,6 +237,7 @@ impl Daemon {
             next_deadline: None,
             next_of_batch: None,
             batch: Batch::default(),
+            retry_at: None,
             record_at: None,
             next_patrol,
             is_stopping: false,
@@ -246,24 +269,29 @@ impl Daemon {
 
     /// Passes, waits, and passes again.
     pub fn serve(&mut self, causes: &Receiver<Cause>) {
-        let mut is_due = true;
+        let mut due = Due::Batch;
         while !self.is_stopping {
-            let mut retry = None;
             // However busy it is, what is due by the clock is done.
-            is_due |= self.is_patrol_over() || self.has_come(self.next_deadline);
-            if is_due {
+            due = due.max(Due::batch_if(self.is_patrol_over() || self.has_come(self.next_deadline)));
+            due = due.max(Due::pass_if(self.has_come(self.next_of_batch)));
+            if due == Due::Batch {
                 self.batch = Batch::default();
             }
-            if (is_due || self.has_come(self.next_of_batch))
-                && let Err(error) = self.pass()
-            {
-                (self.log)(&format!("a pass failed: {}", chain(&error)));
-                self.note_trouble(&error);
-                // What it had heard of is found again by looking.
-                self.dispatcher.look_again();
-                retry = Some(ERROR_RETRY);
+            if due > Due::Nothing {
+                self.try_pass();
             }
-            is_due = self.wait(causes, retry);
+            due = self.wait(causes);
+        }
+    }
+
+    fn try_pass(&mut self) {
+        self.retry_at = None;
+        if let Err(error) = self.pass() {
+            (self.log)(&format!("a pass failed: {}", chain(&error)));
+            self.note_trouble(&error);
+            // What it had heard of is found again by looking.
+            self.dispatcher.look_again();
+            self.retry_at = Some(self.dispatcher.now() + ERROR_RETRY);
         }
     }
 
@@ -282,50 +310,51 @@ impl Daemon {
     }
 
     /// Sleeps until there is a cause to pass.
-    fn wait(&mut self, causes: &Receiver<Cause>, retry: Option<Duration>) -> bool {
-        let span = self.sleep_for(retry);
-        let mut is_due = match surroundings::receive(&*self.around, causes, span) {
+    fn wait(&mut self, causes: &Receiver<Cause>) -> Due {
+        let span = self.sleep_for();
+        let mut due = match surroundings::receive(&*self.around, causes, span) {
             Ok(cause) => self.heed(cause),
             Err(RecvTimeoutError::Disconnected) => {
                 self.is_stopping = true;
-                false
+                Due::Nothing
             }
-            Err(RecvTimeoutError::Timeout) => self.heed_time(retry.is_some()),
+            Err(RecvTimeoutError::Timeout) => self.heed_time(),
         };
         // One pass serves all that has come meanwhile.
         while let Ok(cause) = causes.try_recv() {
-            is_due |= self.heed(cause);
+            due = due.max(self.heed(cause));
         }
-        is_due
+        due
     }
 
-    fn heed(&mut self, cause: Cause) -> bool {
+    fn heed(&mut self, cause: Cause) -> Due {
         match cause {
-            Cause::News => true,
+            // What was seen already, because its file was heard of first, is no new cause.
+            Cause::News => Due::batch_if(self.has_outside_commits()).max(Due::Pass),
             Cause::Ended(Some((run, ending))) => {
                 self.dispatcher.hear(run, ending);
-                true
+                Due::Batch
             }
             Cause::Ended(None) => {
                 self.dispatcher.look_again();
-                true
+                Due::Batch
             }
             Cause::StoreWritten => {
                 self.look_again = Some(LOOK_SOON);
-                self.has_outside_commits()
+                Due::batch_if(self.has_outside_commits())
             }
-            Cause::ConfigWritten => self.reload(),
-            Cause::Told => self.dispatcher.has_been_told(&mut self.store, &self.settings).unwrap_or(true),
-            Cause::Prepared(prepared) => self.start(prepared),
+            Cause::ConfigWritten => Due::batch_if(self.reload()),
+            Cause::Told => Due::pass_if(self.dispatcher.has_been_told(&mut self.store, &self.settings).unwrap_or(true)),
+            Cause::Prepared(prepared) => Due::pass_if(self.start(prepared)),
             Cause::Stop => {
                 self.is_stopping = true;
-                false
+                Due::Nothing
             }
         }
     }
 
     /// Nothing came: is it time for something?
-    fn heed_time(&mut self, is_retry: bool) -> bool {
+    fn heed_time(&mut self) -> Due {
         let has_news = match self.look_again {
             None => false,
             Some(pause) => {
@@ -334,10 +363,10 @@ impl Daemon {
                 self.has_outside_commits()
             }
         };
-        if self.record_at.is_some_and(|at| self.dispatcher.now() >= at) {
+        if self.has_come(self.record_at) {
             self.record_pending();
         }
-        has_news || is_retry
+        Due::batch_if(has_news).max(Due::pass_if(self.has_come(self.retry_at)))
     }
 
     /// Patrols, when it is time.
@@ -357,15 +386,12 @@ impl Daemon {
         }
     }
 
-    fn sleep_for(&mut self, retry: Option<Duration>) -> Option<Duration> {
+    fn sleep_for(&mut self) -> Option<Duration> {
         let now = self.dispatcher.now();
         let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
-        let deadline = [self.next_deadline, self.next_of_batch, self.record_at, Some(self.next_patrol)]
-            .into_iter()
-            .flatten()
-            .min()
-            .map(until);
-        [deadline, self.look_again, retry].into_iter().flatten().min()
+        let fixed = [self.next_deadline, self.next_of_batch, self.record_at, self.retry_at, Some(self.next_patrol)];
+        let deadline = fixed.into_iter().flatten().min().map(until);
+        [deadline, self.look_again].into_iter().flatten().min()
     }
 
     /// One pass, and what follows from it.
@@ -377,15 +403,14 @@ impl Daemon {
         loop {
             let limits = self.limits()?;
             let claimed = self.dispatcher.claim(&mut self.store, &self.settings, limits, self.batch.n_all())?;
-            let policy = self.settings.policy(self.town.root());
-            self.batch.count(&policy, &claimed);
+            self.batch.count(&self.settings.policy(self.town.root()), &claimed);
             let (slow, quick): (Vec<Assignment>, Vec<Assignment>) =
                 claimed.into_iter().partition(|one| self.settings.isolation(&one.rig.name) == Isolation::Worktree);
             self.prepare_aside(slow);
             let report = once::start(&mut self.dispatcher, &mut self.store, &self.settings, quick)?;
             self.tell(&report);
+            self.leave_places(&report);
             // What could not be started has left its slot to others.
-            report.failed.iter().for_each(|(one, _)| self.batch.uncount(&policy, one));
             if report.failed.is_empty() {
                 break;
             }
@@ -395,6 +420,12 @@ impl Daemon {
         self.next_deadline = self.find_deadline(since)?;
         self.next_of_batch = self.find_next_of_batch()?;
         Ok(())
+    }
+
+    /// What could not be started does not count in its batch.
+    fn leave_places(&mut self, report: &PassReport) {
+        let policy = self.settings.policy(self.town.root());
+        report.failed.iter().for_each(|(one, _)| self.batch.uncount(&policy, one));
     }
 
     /// With a delay between starts, one at a time, so that pause and clear still bite. // SPEC D4
@@ -426,6 +457,7 @@ impl Daemon {
         match self.dispatcher.start(&mut self.store, &self.settings, prepared) {
             Ok(report) => {
                 self.tell(&report);
+                self.leave_places(&report);
                 self.note_pending();
                 !report.failed.is_empty() || !report.unknown.is_empty()
             }
@@ -453,7 +485,7 @@ impl Daemon {
     fn record_pending(&mut self) {
         self.record_at = None;
         if self.reload_if_replaced() {
-            self.sender.send(Cause::News).unwrap_or_default(); // a changed config leads to a pass
+            self.next_deadline = Some(self.dispatcher.now()); // a changed config leads to a pass
         }
         let since = self.dispatcher.now();
         let recorded = self

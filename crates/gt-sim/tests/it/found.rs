@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gt_core::run::{Outcome, RunState};
+use gt_engine::daemon::Cause;
 use gt_runtime::StartError;
 use gt_runtime::simulated::StartOutcome;
 use gt_sim::knobs::Knobs;
@@ -308,4 +309,26 @@ fn a_batch_bounds_starts_that_keep_their_distance() {
     scenario.pass(Duration::from_mins(10));
     scenario.settle();
     assert_eq!((scenario.running().len(), count(&mut scenario)), (4, Some(1)), "{}", scenario.story());
+}
+
+/// One commit is heard of twice, by the file that was written and by the bell, and an agent says something: one batch.
+#[test]
+fn what_was_heard_of_twice_is_one_batch() {
+    let knobs = Knobs { town: 8, batch: 2, spawn_delay: 5, heartbeat: 600, ..Knobs::calm() };
+    let mut scenario = Scenario::new(knobs);
+    let daemon = scenario.launch(Errand::Daemon);
+    scenario.settle();
+    let beads = (0..5).map(|n| scenario.bead(&format!("Work {n}"))).collect();
+    let queue = scenario.launch(Errand::Sling(Box::new(Sling { is_batch: true, ..sling_of(beads) })));
+    scenario.finish(queue);
+    scenario.settle();
+    for cause in [Cause::News, Cause::StoreWritten, Cause::Told] {
+        scenario.stage.world().lock().post(daemon, cause);
+        scenario.settle();
+    }
+    for n_running in [1, 2, 2, 2] {
+        assert_eq!(scenario.running().len(), n_running, "{}", scenario.story());
+        scenario.pass(Duration::from_secs(5));
+        scenario.settle();
+    }
 }

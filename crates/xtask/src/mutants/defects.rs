@@ -330,7 +330,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         edits: &[Edit {
             file: DAEMON,
             from: r"Cause::StoreWritten => {",
-            to: r#"Cause::StoreWritten if crate::defect("silent-write-missed") => false,
+            to: r#"Cause::StoreWritten if crate::defect("silent-write-missed") => Due::Nothing,
             Cause::StoreWritten => {"#,
         }],
     },
@@ -386,9 +386,9 @@ pub(super) const DEFECTS: &[Defect] = &[
         edits: &[Edit {
             file: DAEMON,
             from: r"self.dispatcher.hear(run, ending);
-                true",
+                Due::Batch",
             to: r#"self.dispatcher.hear(run, ending);
-                !crate::defect("end-unheard")"#,
+                Due::batch_if(!crate::defect("end-unheard"))"#,
         }],
     },
     Defect {
@@ -444,14 +444,14 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "What lives is counted before the claim instead of inside it.",
         edits: &[Edit {
             file: DISPATCH,
-            from: r"let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits);",
+            from: r"let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits, n_before);",
             to: r#"let (mut policy, mut limits) = (policy.clone(), limits);
             if crate::defect("count-outside-claim") {
                 let n_live = store.live_runs()?.len();
                 let n_free = policy.caps.town.take().map(|cap| cap.saturating_sub(n_live));
                 limits.scheduler = [limits.scheduler, n_free].into_iter().flatten().min();
             }
-            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits);"#,
+            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits, n_before);"#,
         }],
     },
     Defect {
@@ -468,10 +468,9 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "The daemon does not wake up when the distance between two starts is over.",
         edits: &[Edit {
             file: DAEMON,
-            from: r"deadlines.extend([waits.scheduler, waits.queue].map(|wait| wait.map(|wait| now + wait)));",
-            to: r#"if !crate::defect("spacing-deadline-forgotten") {
-            deadlines.extend([waits.scheduler, waits.queue].map(|wait| wait.map(|wait| now + wait)));
-        }"#,
+            from: r"let goes_on = Side::BOTH.into_iter().filter(|side| *left.of(*side) != Some(0));",
+            to: r#"let goes_on = Side::BOTH.into_iter().filter(|side| *left.of(*side) != Some(0));
+        let goes_on = goes_on.filter(|_| !crate::defect("spacing-deadline-forgotten"));"#,
         }],
     },
     Defect {
