@@ -22,7 +22,7 @@ pub struct Pane {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneState {
     pub run: String,
-    /// Its process has ended, and everything that it wrote has been read.
+    /// Its process has ended, and tmux reads no more of what it wrote.
     pub is_dead: bool,
     pub code: Option<i32>,
     pub signal: Option<i32>,
