@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod bead;
 pub mod context;
+pub mod convoy;
 pub mod cycle;
 pub mod edge;
 pub mod event;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    activity, agent_event, bead, completions, config, daemon, demo, doctor, done, escalate, explain, formula, hook,
-    init, keeper, man, polecat, prime, queue, rig, scheduler, sling, status,
+    activity, agent_event, bead, completions, config, convoy, daemon, demo, doctor, done, escalate, explain, formula,
+    hook, init, keeper, man, polecat, prime, queue, rig, scheduler, sling, status,
 };
 
 /// Where help lists the options that every command has.
@@ -86,6 +86,7 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     Scheduler(scheduler::SchedulerArgs),
     Queue(Box<queue::QueueArgs>),
+    Convoy(Box<convoy::ConvoyArgs>),
     Polecat(polecat::PolecatArgs),
     Daemon(daemon::DaemonArgs),
     Prime(prime::PrimeArgs),

@@ -5,6 +5,7 @@ pub(crate) mod agent_event;
 pub(crate) mod bead;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod convoy;
 pub(crate) mod daemon;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -46,6 +47,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Sling(args) => return sling::run(context, *args),
         Command::Scheduler(args) => return scheduler::run(context, args),
         Command::Queue(args) => return queue::run(context, *args),
+        Command::Convoy(args) => convoy::run(context, *args)?,
         Command::Polecat(args) => polecat::run(context, args)?,
         Command::Daemon(args) => daemon::run(context, &args)?,
         Command::Keeper(args) => keeper::run(&args)?,

@@ -1,0 +1,69 @@
+-- Convoys that feed and land by themselves, mail, notices, recovery. (docs/decisions/0008)
+
+-- Members of convoys that the next pass looks at: they became ready, or their convoy opened.
+CREATE TABLE to_feed (
+  bead INTEGER PRIMARY KEY
+) STRICT;
+
+-- Convoys that are looked at before the transaction ends, because one of their members left them or is done.
+CREATE TABLE to_land (
+  convoy INTEGER PRIMARY KEY
+) STRICT;
+
+-- Whichever verb changes a bead, its convoys follow.
+CREATE TRIGGER feed_follows_standing AFTER UPDATE OF standing ON bead
+WHEN new.standing = 'ready' AND old.standing IS NOT 'ready' BEGIN
+  INSERT OR IGNORE INTO to_feed SELECT new.key WHERE EXISTS
+    (SELECT 1 FROM edge WHERE target = new.id AND type = 'tracks');
+END;
+CREATE TRIGGER landing_follows_standing AFTER UPDATE OF standing ON bead
+WHEN new.standing IS NULL AND old.standing IS NOT NULL BEGIN
+  INSERT OR IGNORE INTO to_land SELECT source FROM edge WHERE target = new.id AND type = 'tracks';
+END;
+CREATE TRIGGER landing_follows_edges AFTER DELETE ON edge WHEN old.type = 'tracks' BEGIN
+  INSERT OR IGNORE INTO to_land VALUES (old.source);
+END;
+
+CREATE INDEX bead_convoys ON bead (key) WHERE issue_type = 'convoy' AND standing IS NOT NULL;
+
+-- When a convoy was fed last by the deacon.
+CREATE TABLE feeding (
+  convoy INTEGER PRIMARY KEY,
+  fed_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE mail (
+  id        INTEGER PRIMARY KEY,
+  recipient TEXT    NOT NULL,
+  sender    TEXT    NOT NULL,
+  subject   TEXT    NOT NULL,
+  body      TEXT    NOT NULL,
+  bead      TEXT,
+  run       TEXT,
+  sent_at   INTEGER NOT NULL,
+  read_at   INTEGER
+) STRICT;
+
+CREATE INDEX mail_by_recipient ON mail (recipient, id);
+CREATE INDEX mail_unread ON mail (recipient, id) WHERE read_at IS NULL;
+
+-- What somebody outside is to be told; one row until everybody was told, or nobody can be.
+CREATE TABLE notice (
+  id      INTEGER PRIMARY KEY,
+  kind    TEXT    NOT NULL,             -- an event's word, such as convoy.landed
+  bead    TEXT,
+  text    TEXT    NOT NULL,             -- one line for a person
+  data    TEXT    NOT NULL,             -- JSON object
+  at      INTEGER NOT NULL,
+  told    TEXT    NOT NULL,             -- JSON list of those who were told
+  tries   INTEGER NOT NULL,
+  next_at INTEGER,                      -- not tried before; NULL: settled
+  error   TEXT
+) STRICT;
+
+CREATE INDEX notice_due ON notice (next_at) WHERE next_at IS NOT NULL;
+
+-- What a run printed last, and how far its stall has been answered.
+ALTER TABLE run ADD COLUMN last_output TEXT;
+ALTER TABLE run ADD COLUMN stalled_at INTEGER;
+ALTER TABLE run ADD COLUMN interrupted_at INTEGER;
