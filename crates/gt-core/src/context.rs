@@ -21,6 +21,7 @@ pub struct SlingFields {
     pub version: u32,
     pub work_bead_id: String,
     pub target_rig: String,
+    /// None named, and not raw: its rig's default, as it is when it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formula: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -43,6 +43,16 @@ pub enum Refusal {
     NoRigFor { id: String },
     #[error("{id} belongs to {home}, not to rig `{target}`")]
     OtherRig { id: String, home: String, target: String },
+    #[error("{id} is no convoy")]
+    NotAConvoy { id: String },
+    #[error("a convoy that is {from} cannot become {to}")]
+    ConvoyStatus { id: String, from: String, to: String },
+    #[error("convoy {id} has {n} open {}", if *n == 1 { "bead" } else { "beads" })]
+    ConvoyOpen { id: String, n: i64 },
+    #[error("convoy {id} lands by itself once its beads are closed")]
+    NotOwned { id: String },
+    #[error("{convoy} does not track {bead}")]
+    NotTracked { convoy: String, bead: String },
     #[error("{id} is already on the hook of {holder}")]
     Hooked { id: String, holder: String },
     #[error("rig `{name}` is {state}, and takes no work")]
@@ -91,6 +101,17 @@ impl Refusal {
             Refusal::OtherRig { id, target, .. } => {
                 format!("leave the rig out, or insist with `gt sling {id} {target} --force`")
             }
+            Refusal::NotAConvoy { .. } => "`gt convoy list` shows them".to_owned(),
+            Refusal::ConvoyStatus { id, .. } => {
+                format!("it can be `open`, `closed` or, before it is launched, staged: `gt convoy status {id}`")
+            }
+            Refusal::ConvoyOpen { id, .. } => {
+                format!(
+                    "see them with `gt convoy status {id}`; `--force` closes it all the same, `gt convoy cancel {id}` withdraws what has not started"
+                )
+            }
+            Refusal::NotOwned { id } => format!("`gt convoy check {id}` looks whether it is complete"),
+            Refusal::NotTracked { convoy, .. } => format!("`gt convoy status {convoy}` shows what it tracks"),
             Refusal::Hooked { id, .. } => {
                 format!("see how it goes with `gt explain {id}`, or take it away with `gt sling {id} --force`")
             }

@@ -13,7 +13,7 @@ use gt_core::event::EventType;
 use gt_core::plan::{PerSide, Side, Trouble};
 use gt_core::run::RunState;
 use gt_runtime::{Ending, RuntimeError};
-use gt_store::{Assignment, Run, Store};
+use gt_store::{Assignment, Run, Store, Swept};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -198,6 +198,8 @@ pub struct Daemon {
     /// When starts are recorded that wait for something to be recorded with.
     record_at: Option<Timestamp>,
     next_patrol: Timestamp,
+    /// When open convoys are searched for what nobody is on.
+    next_sweep: Timestamp,
     is_stopping: bool,
 }
 
@@ -220,6 +222,8 @@ impl Daemon {
         };
         let has_config = config_problem.is_none();
         let next_patrol = dispatcher.now() + settings.heartbeat;
+        // What happened while nobody ran the town is found at once.
+        let next_sweep = dispatcher.now();
         let seen = store.outside_commits()?;
         Ok(Daemon {
             town,
@@ -240,6 +244,7 @@ impl Daemon {
             retry_at: None,
             record_at: None,
             next_patrol,
+            next_sweep,
             is_stopping: false,
         })
     }
@@ -273,6 +278,7 @@ impl Daemon {
         while !self.is_stopping {
             // However busy it is, what is due by the clock is done.
             due = due.max(Due::batch_if(self.is_patrol_over() || self.has_come(self.next_deadline)));
+            due = due.max(Due::batch_if(self.has_come(Some(self.next_sweep)) && self.has_swept()));
             due = due.max(Due::pass_if(self.has_come(self.next_of_batch)));
             if due == Due::Batch {
                 self.batch = Batch::default();
@@ -379,6 +385,28 @@ impl Daemon {
         is_time
     }
 
+    /// The safety net below feeding and landing: what triggers cannot see. // SPEC C5
+    fn has_swept(&mut self) -> bool {
+        let stamp = self.dispatcher.stamp();
+        self.next_sweep = stamp.now + self.settings.sweep;
+        let swept = self.store.needs_sweep(stamp.now).and_then(|is_needed| match is_needed {
+            true => self.store.sweep(&stamp),
+            false => Ok(Swept::default()),
+        });
+        match swept {
+            Ok(swept) => {
+                for bead in &swept.fed {
+                    (self.log)(&format!("{bead} was stranded, and is in line again"));
+                }
+                !swept.fed.is_empty()
+            }
+            Err(error) => {
+                (self.log)(&format!("convoys could not be searched: {}", chain(&error)));
+                false
+            }
+        }
+    }
+
     fn has_outside_commits(&mut self) -> bool {
         match self.store.outside_commits() {
             Ok(version) => std::mem::replace(&mut self.seen, version) != version,
@@ -389,8 +417,9 @@ impl Daemon {
     fn sleep_for(&mut self) -> Option<Duration> {
         let now = self.dispatcher.now();
         let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
-        let fixed = [self.next_deadline, self.next_of_batch, self.record_at, self.retry_at, Some(self.next_patrol)];
-        let deadline = fixed.into_iter().flatten().min().map(until);
+        let known = [self.next_deadline, self.next_of_batch, self.record_at, self.retry_at];
+        let always = [self.next_patrol, self.next_sweep].map(Some);
+        let deadline = known.into_iter().chain(always).flatten().min().map(until);
         [deadline, self.look_again].into_iter().flatten().min()
     }
 

@@ -10,13 +10,17 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use gt_core::context::SlingFields;
 use gt_core::formula::{self, Cooked, FILE_BYTES_MAX, Finding, Lookup, Recipe, SUFFIX, Values};
 use gt_core::near;
+use gt_core::rig::Rig;
 use gt_core::text::one_line;
 use gt_store::Assignment;
 use rustix::fs::OFlags;
 
 use crate::agents::base_branch;
+use crate::config::join;
+use crate::settings::Settings;
 use crate::town::Town;
 
 /// The one formula that is always there.
@@ -160,10 +164,8 @@ impl Library {
     }
 
     /// The steps of an assignment; `None`: it has no formula. The error says all that is wrong.
-    pub fn cook(&self, assignment: &Assignment) -> Result<Option<Cooked>, String> {
-        let Some(name) = assignment.fields.formula.as_deref().filter(|_| !assignment.fields.hook_raw_bead) else {
-            return Ok(None);
-        };
+    pub fn cook(&self, assignment: &Assignment, settings: &Settings) -> Result<Option<Cooked>, String> {
+        let Some(name) = name_for(&assignment.fields, &assignment.rig, settings) else { return Ok(None) };
         let vars = assignment.fields.vars.as_deref().unwrap_or_default();
         let values = Values::given(vars).about(
             &assignment.bead,
@@ -171,8 +173,8 @@ impl Library {
             &assignment.rig.name,
             base_branch(assignment),
         );
-        let Some(recipe) = self.recipe(name) else {
-            return Err(format!("there is no formula `{}` any more", one_line(name)));
+        let Some(recipe) = self.recipe(&name) else {
+            return Err(format!("there is no formula `{}` any more", one_line(&name)));
         };
         let cooked = cook(&recipe, &values)?;
         match &assignment.step {
@@ -191,6 +193,15 @@ fn whose(finding: &Finding, own_file: &str) -> String {
     }
     let file_name = finding.file.rsplit('/').next().unwrap_or_default();
     format!("it extends `{}`, which is broken: {finding}", file_name.strip_suffix(SUFFIX).unwrap_or(file_name))
+}
+
+/// The formula of a bead: none for a raw one, else the one that is named, its rig's default, or the built-in one.
+pub fn name_for(fields: &SlingFields, rig: &Rig, settings: &Settings) -> Option<String> {
+    if fields.hook_raw_bead {
+        return None;
+    }
+    let default = || settings.config.text(&join(&["rigs", &rig.name, "default_formula"]));
+    Some(fields.formula.clone().or_else(default).unwrap_or_else(|| DEFAULT.to_owned()))
 }
 
 fn built_in(name: &str) -> Option<Lookup> {

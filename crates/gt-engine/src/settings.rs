@@ -28,6 +28,7 @@ pub struct Settings {
     /// `None`: runs may last for ever.
     pub max_run: Option<SignedDuration>,
     pub heartbeat: SignedDuration,
+    pub sweep: SignedDuration,
     policy: Policy,
     /// What the machine said last, and when: it is not asked at every turn.
     measured: Mutex<Option<(Instant, Vec<Guard>)>>,
@@ -62,6 +63,7 @@ impl Settings {
             start_timeout: span("scheduler.start_timeout"),
             max_run: some(span("witness.max_run")),
             heartbeat: span("daemon.heartbeat"),
+            sweep: span("convoy.sweep"),
             policy: policy(&config),
             measured: Mutex::new(None),
             terminal: OnceLock::new(),

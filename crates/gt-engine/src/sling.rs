@@ -12,7 +12,6 @@ use gt_core::rig::{self, Home, Rig, RigState};
 use gt_store::{ConvoyWish, Homed, Load, NewBead, PlannedStep, Prescription, Sling, Stamp, Store, StoreError};
 use thiserror::Error;
 
-use crate::config::join;
 use crate::error::TownError;
 use crate::formulas::{self, Library};
 use crate::settings::Settings;
@@ -226,13 +225,8 @@ impl Formulas<'_> {
         Ok(())
     }
 
-    /// None for a raw bead, else the formula that is named, the rig's default, or the built-in one.
     fn prescription(&self, bead: &Homed, rig: &Rig, fields: &SlingFields) -> Prescription {
-        if fields.hook_raw_bead {
-            return Prescription::default();
-        }
-        let default = || self.settings.config.text(&join(&["rigs", &rig.name, "default_formula"]));
-        let name = fields.formula.clone().or_else(default).unwrap_or_else(|| formulas::DEFAULT.to_owned());
+        let Some(name) = formulas::name_for(fields, rig, self.settings) else { return Prescription::default() };
         let base_branch = fields.base_branch.as_deref().unwrap_or(&rig.branch);
         let given = Values::given(fields.vars.as_deref().unwrap_or_default());
         let values = given.about(&bead.id, &bead.title, &rig.name, base_branch);

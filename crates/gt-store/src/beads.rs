@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value, json};
 
-use crate::dispatch::runs;
+use crate::dispatch::{convoys, runs};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key};
@@ -306,6 +306,9 @@ fn update(tx: &Connection, id: &str, patch: &BeadPatch, stamp: &Stamp) -> Result
     let claimed = patch.claim_for.as_ref().map_or(Ok(false), |who| claim(tx, key, who, stamp))?;
     let relabelled = relabel(tx, key, id, &patch.add_labels, &patch.remove_labels, stamp)?;
     let before = rows::load(tx, key)?;
+    if let Some(next) = patch.status.as_ref().filter(|_| before.type_word() == "convoy") {
+        convoys::check_change(&before, next)?;
+    }
     let mut bead = before.clone();
     apply(&mut bead, patch, stamp.now);
     let mut changed = differences(&before, &bead);

@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::beads::{self, next_key};
+use crate::dispatch::{feed, landing};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key};
@@ -66,6 +67,9 @@ impl Store {
             let mut intake = Intake::sort(tx, beads, options, &mut report)?;
             intake.judge_edges(tx, &mut report)?;
             intake.write(tx, stamp, &mut report, &mut progress)?;
+            // What was imported exports as it was; the next sweep feeds and lands.
+            feed::forget(tx)?;
+            landing::forget(tx)?;
             Ok(report)
         })
     }

@@ -350,6 +350,13 @@ fn held<'a, 'tx>(
     }
 }
 
+/// Whether somebody's deferral has ended and is not noted yet.
+pub(crate) fn is_any_due(tx: &Connection, now: Timestamp) -> Result<bool> {
+    let sql =
+        "SELECT EXISTS (SELECT 1 FROM bead INDEXED BY bead_by_wake WHERE standing = 'deferred' AND wake_at <= ?1)";
+    Ok(tx.prepare_cached(sql)?.query_row([micros(now)], |row| row.get(0))?)
+}
+
 /// Settles deferrals that have run out, so that the ready query finds their beads in the index.
 pub(crate) fn wake_due(tx: &Connection, now: Timestamp) -> Result<()> {
     let mut query = tx.prepare_cached(

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use crate::dispatch::{feed, landing};
 use crate::error::{Result, StoreError};
 use crate::{ledger, schema};
 
@@ -143,7 +144,10 @@ impl Store {
     ) -> std::result::Result<T, StoreError> {
         let work = |tx: &Connection| {
             ledger::wake_due(tx, stamp.now)?;
-            work(tx)
+            let value = work(tx)?;
+            landing::settle(tx, stamp)?;
+            feed::settle(tx, stamp)?;
+            Ok(value)
         };
         pass(&mut self.gate, Moment::Writing)?;
         let done = if self.is_rehearsal {

@@ -6,6 +6,8 @@ mod claims;
 mod dispatch_claims;
 #[path = "it/dispatch/contexts.rs"]
 mod dispatch_contexts;
+#[path = "it/dispatch/convoys.rs"]
+mod dispatch_convoys;
 #[path = "it/dispatch/cost.rs"]
 mod dispatch_cost;
 #[path = "it/dispatch/queue.rs"]

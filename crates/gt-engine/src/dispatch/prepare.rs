@@ -10,7 +10,7 @@ use gt_store::{Assignment, Fault, NotStarted, Run, Started};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::agents::{self, Unfit, Workplace};
-use crate::formulas::Library;
+use crate::formulas::{Library, name_for};
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::Surroundings;
 use crate::town::Town;
@@ -100,7 +100,9 @@ fn make_ready(
         let cause = format!("no agent gets a terminal: {why}; without one: `gt config set runtime process`");
         fail(cause, Fault::Town { until: now + TOWN_TROUBLE })
     })?;
-    let cooked = formulas.cook(assignment).map_err(|why| fail(formula_words(assignment, &why), Fault::Bead))?;
+    let cooked = formulas
+        .cook(assignment, settings)
+        .map_err(|why| fail(formula_words(assignment, settings, &why), Fault::Bead))?;
     let log = town.log_path(&assignment.run);
     std::fs::create_dir_all(town.logs_dir()).map_err(|error| {
         let cause = format!("cannot make {}: {error}", town.logs_dir().display());
@@ -133,7 +135,8 @@ fn make_ready(
 }
 
 /// A formula that cooked when the bead was slung and does not any more.
-fn formula_words(assignment: &Assignment, why: &str) -> String {
-    let name = gt_core::text::one_line(assignment.fields.formula.as_deref().unwrap_or_default());
+fn formula_words(assignment: &Assignment, settings: &Settings, why: &str) -> String {
+    let name = name_for(&assignment.fields, &assignment.rig, settings).unwrap_or_default();
+    let name = gt_core::text::one_line(&name);
     format!("the formula `{name}` does not cook: {why}")
 }

@@ -14,6 +14,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use crate::dispatch::contexts::{self, Context};
+use crate::dispatch::feed;
 use crate::dispatch::polecats::{self, Polecat, Stable};
 use crate::dispatch::records::{self, Hold};
 use crate::dispatch::runs::{self, Ended, NotStarted, Run, Started};
@@ -130,6 +131,7 @@ impl Store {
     ) -> std::result::Result<Advance, StoreError> {
         self.write(stamp, |tx| {
             let unwanted = runs::record(tx, findings, policy, stamp)?;
+            feed::settle(tx, stamp)?;
             let claimed = claimant.map_or(Ok(Vec::new()), |claimant| claim_ready(tx, claimant, stamp))?;
             Ok(Advance { claimed, unwanted })
         })

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
 use crate::dispatch::records::{self, Hold};
+use crate::dispatch::runs;
 use crate::error::{Result, StoreError};
 use crate::events;
 use crate::query::{self, Listing, View};
@@ -92,9 +93,7 @@ impl Store {
             };
             let mut cleared = Vec::new();
             for context in open.into_iter().filter(|context| context.state == ContextState::Open) {
-                close(tx, &context, CloseReason::Cleared, None, stamp)?;
-                remember(tx, &context)?;
-                records::hold(tx, context.bead, Hold::Cleared, None)?;
+                clear(tx, &context, stamp)?;
                 cleared.push(bead_id(tx, context.bead)?);
             }
             Ok(cleared)
@@ -156,6 +155,22 @@ pub(crate) struct NewContext<'a> {
     pub(crate) enqueued_at: Timestamp,
     /// Which verb made it, for the event.
     pub(crate) how: &'static str,
+}
+
+/// Takes a context off the queue; only an explicit sling puts its bead back.
+fn clear(tx: &Connection, context: &Context, stamp: &Stamp) -> Result<()> {
+    close(tx, context, CloseReason::Cleared, None, stamp)?;
+    remember(tx, context)?;
+    records::hold(tx, context.bead, Hold::Cleared, None)
+}
+
+/// Takes a bead off the queue unless it has started: `false`; `None`: it was neither.
+pub(crate) fn withdraw(tx: &Connection, bead: Key, stamp: &Stamp) -> Result<Option<bool>> {
+    match live_of(tx, bead)? {
+        Some(context) if context.state == ContextState::Open => clear(tx, &context, stamp).map(|()| Some(true)),
+        Some(_) => Ok(Some(false)),
+        None => Ok(runs::live_of(tx, bead)?.map(|_| false)),
+    }
 }
 
 /// Makes an open context and returns its id.

@@ -541,9 +541,13 @@ fn plan_next(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, policy:
         }
         outcome => is_next = outcome.is_tried_again(),
     }
+    let last = contexts::by_id(tx, &run.context)?;
+    if is_next && !last.as_ref().is_some_and(Context::is_valid) {
+        // One that nobody can read is not tried again; its end is recorded all the same.
+        (record.hold, is_next) = (Some(Hold::Invalid), false);
+    }
     records::save(tx, run.key, &record)?;
-    // One that nobody can read is not tried again; its end is recorded all the same.
-    if is_next && let Some(last) = contexts::by_id(tx, &run.context)?.filter(Context::is_valid) {
+    if let Some(last) = last.filter(|_| is_next) {
         // What its agent could not do waits for the agent, not for a pause of its own.
         let (retry_at, how) = if outcome.is_the_agents() {
             (None, "agent")

@@ -15,9 +15,10 @@ use serde_json::json;
 
 use crate::dispatch::claim::{self, Assignment, Claimant};
 use crate::dispatch::contexts::{self, NewContext};
+use crate::dispatch::convoys::{self, NewConvoy};
+use crate::dispatch::records;
 use crate::dispatch::runs::{self, Run};
 use crate::dispatch::steps::{self, PlannedStep};
-use crate::dispatch::{convoys, records};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key};
@@ -346,7 +347,15 @@ fn make_convoy(tx: &Connection, sling: &Sling, answers: &mut [Judged<'_>], stamp
         1 => first_title,
         n => format!("{first_title} and {} more", n - 1),
     });
-    Ok(Some(convoys::create(tx, &title, &untracked, sling.fields.owned, stamp)?))
+    let new = NewConvoy {
+        title: format!("Work: {title}"),
+        members: untracked,
+        is_owned: sling.fields.owned,
+        merge: sling.fields.merge.clone(),
+        base_branch: sling.fields.base_branch.clone(),
+        ..NewConvoy::default()
+    };
+    Ok(Some(convoys::create(tx, &new, stamp)?))
 }
 
 impl Judged<'_> {

@@ -10,6 +10,12 @@ CREATE TABLE to_land (
   convoy INTEGER PRIMARY KEY
 ) STRICT;
 
+-- A member that was not done when its convoy was looked at last: as long as it is not, nobody has to look at the others.
+CREATE TABLE laggard (
+  convoy INTEGER PRIMARY KEY,
+  member TEXT    NOT NULL
+) STRICT;
+
 -- Whichever verb changes a bead, its convoys follow.
 CREATE TRIGGER feed_follows_standing AFTER UPDATE OF standing ON bead
 WHEN new.standing = 'ready' AND old.standing IS NOT 'ready' BEGIN
@@ -19,6 +25,12 @@ END;
 CREATE TRIGGER landing_follows_standing AFTER UPDATE OF standing ON bead
 WHEN new.standing IS NULL AND old.standing IS NOT NULL BEGIN
   INSERT OR IGNORE INTO to_land SELECT source FROM edge WHERE target = new.id AND type = 'tracks';
+END;
+CREATE TRIGGER feed_follows_convoy AFTER UPDATE OF status ON bead
+WHEN new.issue_type = 'convoy' AND new.status = 'open' AND old.status <> 'open' BEGIN
+  INSERT OR IGNORE INTO to_feed SELECT member.key FROM edge JOIN bead AS member ON member.id = edge.target
+    WHERE edge.source = new.key AND edge.type = 'tracks' AND member.standing = 'ready';
+  INSERT OR IGNORE INTO to_land VALUES (new.key);
 END;
 CREATE TRIGGER landing_follows_edges AFTER DELETE ON edge WHEN old.type = 'tracks' BEGIN
   INSERT OR IGNORE INTO to_land VALUES (old.source);

@@ -310,7 +310,13 @@ fn next_run(n: &mut usize) -> String {
 }
 
 /// What must never be found in the tables: each query lists what breaks the rule it is named after.
-const NEVER: [(&str, &str); 10] = [
+const NEVER: [(&str, &str); 12] = [
+    ("nothing is left to be fed or landed by somebody else", "SELECT bead || '' FROM to_feed UNION SELECT convoy || '' FROM to_land"),
+    (
+        "a convoy that has landed is closed, and once",
+        "SELECT bead FROM event WHERE type = 'convoy.landed' GROUP BY bead
+           HAVING count(*) > 1 + (SELECT count(*) FROM event AS again WHERE again.bead = event.bead AND again.type = 'bead.reopened')",
+    ),
     (
         "a bead has one open or claimed context at most",
         "SELECT bead || '' FROM context WHERE state <> 'closed' GROUP BY bead HAVING count(*) > 1",

@@ -28,7 +28,8 @@ pub(crate) fn run(context: &Context, _: &PrimeArgs) -> Result<(), Failure> {
             .hint("stop here; another run has it, or it is done"));
     };
     let branch = variable("GT_BRANCH");
-    let (cooked, problem) = match Library::of(&town).cook(&assignment) {
+    let settings = context.settings(&town)?;
+    let (cooked, problem) = match Library::of(&town).cook(&assignment, &settings) {
         Ok(cooked) => (cooked, None),
         Err(why) => (None, Some(why)),
     };

@@ -178,7 +178,7 @@ fn waiting(screen: &Screen) -> String {
 
 fn convoys(screen: &Screen) -> Option<String> {
     let line = |convoy: &ConvoyProgress| {
-        let ConvoyProgress { id, title, n_done, n_total } = convoy;
+        let ConvoyProgress { id, title, n_done, n_total, .. } = convoy;
         format!("  {id}  {n_done}/{n_total} done  {}", one_line(title))
     };
     let lines = screen.convoys.iter().map(line).collect();
