@@ -100,6 +100,19 @@ impl Store {
         })
     }
 
+    /// How many of these beads are scheduled or claimed.
+    pub fn scheduled_among(&mut self, beads: &[String]) -> std::result::Result<usize, StoreError> {
+        self.read(|tx| {
+            let mut n = 0;
+            for id in beads {
+                if let Some(key) = rows::key_of(tx, id)? {
+                    n += usize::from(live_of(tx, key)?.is_some());
+                }
+            }
+            Ok(n)
+        })
+    }
+
     /// Forgets a bead's failures and attempts, lifts what holds it, and schedules it again. Returns its context.
     pub fn retry(&mut self, bead: &str, stamp: &Stamp) -> std::result::Result<String, StoreError> {
         self.write(stamp, |tx| {

@@ -164,7 +164,7 @@ fn named(ids: &[String]) -> String {
 }
 
 /// Every id once, in the order in which they were given.
-fn once(ids: &[String]) -> Vec<String> {
+pub(crate) fn once(ids: &[String]) -> Vec<String> {
     let mut met = HashSet::new();
     ids.iter().filter(|id| met.insert(id.as_str())).cloned().collect()
 }

@@ -112,7 +112,7 @@ fn only_what_somebody_should_work_on_is_fed() {
     yard.assign("gt-3", None);
     assert_eq!(yard.sweep(), (vec!["gt-3".to_owned(), "ml-8".to_owned()], vec![]));
     // What was cleared stays so.
-    assert_eq!(yard.explained("gt-9"), "held: cleared");
+    assert_eq!(yard.explained("gt-9"), "ready: cleared");
 }
 
 #[test]
