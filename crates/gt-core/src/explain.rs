@@ -46,7 +46,16 @@ pub struct Case<'a> {
     pub dispatch: Dispatch,
     /// Why no automatic path takes it.
     pub hold: Option<Reason>,
+    /// The convoy that will put it in line.
+    pub convoy: Option<Following>,
     pub now: Timestamp,
+}
+
+/// A convoy that a bead is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Following {
+    pub id: String,
+    pub is_staged: bool,
 }
 
 /// What dispatch has to do with the bead.
@@ -104,7 +113,10 @@ pub fn explain(case: &Case<'_>) -> Explanation {
             reasons.push(scheduled(*position, *n_scheduled, plan.is_empty()));
             reasons.extend(plan.iter().cloned());
         }
-        Dispatch::Nothing => reasons.extend(base(case)),
+        Dispatch::Nothing => {
+            reasons.extend(base(case));
+            reasons.extend(in_convoy(case, standing));
+        }
     }
     if standing != Standing::Done {
         reasons.extend(case.hold.clone());
@@ -121,6 +133,25 @@ pub fn explain(case: &Case<'_>) -> Explanation {
         reasons.push(reason("ready", message));
     }
     Explanation { bead: case.bead.id.clone(), state: state(case, standing), reasons }
+}
+
+/// What its convoy will do, where nothing but time and other beads stand in between.
+fn in_convoy(case: &Case<'_>, standing: Standing) -> Option<Reason> {
+    let Following { id, is_staged } = case.convoy.as_ref()?;
+    let is_free = case.hold.is_none() && case.bead.assignee.is_none() && place(case).is_none();
+    if !is_free || !status::is_slingable(case.bead.issue_type.as_deref()) {
+        return None;
+    }
+    Some(match standing {
+        Standing::Done | Standing::Held => return None,
+        _ if *is_staged => {
+            reason("staged", format!("its convoy {id} is staged, and starts nothing: `gt convoy launch {id}`"))
+        }
+        Standing::Ready => reason("convoy", format!("the daemon's next sweep puts it in line, for its convoy {id}")),
+        Standing::Blocked | Standing::Deferred => {
+            reason("convoy", format!("its convoy {id} puts it in line as soon as it is ready"))
+        }
+    })
 }
 
 /// What the bead, its neighbours and its rig say, without dispatch.

@@ -50,6 +50,8 @@ mod disk;
 mod dispatch;
 #[path = "it/exec.rs"]
 mod exec;
+#[path = "it/feeding.rs"]
+mod feeding;
 #[path = "it/formulas.rs"]
 mod formulas;
 #[path = "it/health.rs"]

@@ -38,7 +38,16 @@ fn told(bead: &Bead, blockers: &[Blocker], home: Home<'_>) -> Explanation {
             _ => node.holding += 1,
         }
     }
-    explain(&Case { bead, node: &node, blockers, home, dispatch: Dispatch::Nothing, hold: None, now: now() })
+    explain(&Case {
+        bead,
+        node: &node,
+        blockers,
+        home,
+        dispatch: Dispatch::Nothing,
+        hold: None,
+        convoy: None,
+        now: now(),
+    })
 }
 
 fn shown(explanation: &Explanation) -> String {
@@ -210,6 +219,7 @@ fn there_is_always_a_reason_and_it_fits_the_state() {
                         home,
                         dispatch: Dispatch::Nothing,
                         hold: None,
+                        convoy: None,
                         now: now(),
                     });
                     shown(&told);
@@ -243,6 +253,7 @@ fn dispatched(fields: &str, dispatch: Dispatch, hold: Option<Reason>) -> String 
         home: Home::Rig(&rig),
         dispatch,
         hold,
+        convoy: None,
         now: now(),
     }))
 }
@@ -294,5 +305,29 @@ fn a_held_bead_says_what_holds_it() {
     insta::assert_snapshot!(dispatched(r#","status":"closed""#, Dispatch::Nothing, Some(hold)), @r"
     done
       closed: it was closed
+    ");
+}
+
+#[test]
+fn a_member_of_a_convoy_says_what_that_will_do() {
+    let (bead, rig) = (bead(""), rig(RigState::Active));
+    let node = Node::alone(Facts::of(&bead), now());
+    let said = |is_staged: bool, hold: Option<Reason>| {
+        let convoy = Some(Following { id: "hq-cv-1".to_owned(), is_staged });
+        let (home, dispatch) = (Home::Rig(&rig), Dispatch::Nothing);
+        shown(&explain(&Case { bead: &bead, node: &node, blockers: &[], home, dispatch, hold, convoy, now: now() }))
+    };
+    insta::assert_snapshot!(said(true, None), @r"
+    ready
+      staged: its convoy hq-cv-1 is staged, and starts nothing: `gt convoy launch hq-cv-1`
+    ");
+    insta::assert_snapshot!(said(false, None), @r"
+    ready
+      convoy: the daemon's next sweep puts it in line, for its convoy hq-cv-1
+    ");
+    // What is held is not put in line by anybody.
+    insta::assert_snapshot!(said(false, Some(reason("cleared", "it was taken off the queue".to_owned()))), @r"
+    ready
+      cleared: it was taken off the queue
     ");
 }

@@ -7,6 +7,7 @@ use gt_core::bead::Bead;
 use gt_core::convoy::ConvoyStatus;
 use gt_core::edge::{Edge, EdgeType};
 use gt_core::event::EventType;
+use gt_core::explain::Following;
 use gt_core::refusal::Refusal;
 use gt_core::rig::TOWN_PREFIX;
 use gt_core::status::Status;
@@ -73,6 +74,23 @@ pub(crate) fn tracking(tx: &Connection, bead: &str) -> Result<Option<String>> {
            AND convoy.standing IS NOT NULL ORDER BY convoy.key LIMIT 1",
     )?;
     Ok(query.query_row([bead], |row| row.get(0)).optional()?)
+}
+
+/// The convoy that puts a bead in line: an open one before one that is staged.
+pub(crate) fn following(tx: &Connection, bead: &str) -> Result<Option<Following>> {
+    let mut query = tx.prepare_cached(
+        "SELECT convoy.id, convoy.status FROM edge JOIN bead AS convoy ON convoy.key = edge.source
+         WHERE edge.target = ?1 AND edge.type = 'tracks' AND convoy.issue_type = 'convoy'
+           AND convoy.standing IS NOT NULL ORDER BY convoy.status <> 'open', convoy.key",
+    )?;
+    let mut rows = query.query([bead])?;
+    while let Some(row) = rows.next()? {
+        let status: String = row.get(1)?;
+        if let Some(status) = ConvoyStatus::parse(&status) {
+            return Ok(Some(Following { id: row.get(0)?, is_staged: status.is_staged() }));
+        }
+    }
+    Ok(None)
 }
 
 /// Makes an open convoy and marks whom it tracks for the next pass.

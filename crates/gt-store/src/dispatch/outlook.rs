@@ -16,7 +16,7 @@ use crate::dispatch::claim::Kinds;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::scene::{self, Candidates, Work};
 use crate::dispatch::scheduler::{self, SchedulerState};
-use crate::dispatch::{records, runs, steps};
+use crate::dispatch::{convoys, records, runs, steps};
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, micros, timestamp};
 use crate::store::Store;
@@ -122,6 +122,7 @@ impl Store {
                 home: rig::home(&bead.id, bead.rig.as_deref(), &rigs),
                 dispatch: dispatch_of(tx, key, id, policy, now)?,
                 hold: records::load(tx, key)?.reason(id),
+                convoy: convoys::following(tx, id)?,
                 now,
             };
             let mut explanation = explain::explain(&case);

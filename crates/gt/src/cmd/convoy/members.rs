@@ -170,7 +170,10 @@ pub(super) fn watch(context: &Context, convoy: &str, who: Option<&str>, watches:
     if context.wants_json() {
         return context.json(&json!({ "id": convoy, "watcher": who, "watches": watches, "changed": changed }));
     }
-    let word = if watches { "gets a letter" } else { "gets no letter" };
-    let aside = if changed { "" } else { " already; nothing was changed" };
-    context.say(&format!("{who} {word} when {convoy} lands{aside}."))
+    context.say(&match (watches, changed) {
+        (true, true) => format!("{who} watches {convoy}, and gets a letter when it lands."),
+        (true, false) => format!("{who} watches {convoy} already; nothing was changed."),
+        (false, true) => format!("{who} no longer watches {convoy}."),
+        (false, false) => format!("{who} does not watch {convoy}; nothing was changed."),
+    })
 }

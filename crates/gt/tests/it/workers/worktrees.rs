@@ -93,9 +93,6 @@ fn a_dirty_worktree_is_kept_never_used_again_and_only_removed_by_force() {
     Nothing runs.
 
     Nothing is scheduled. 1 bead is ready: `gt ready`, then `gt sling BEAD`.
-
-    Convoys (1)
-      hq-cv-id01  1/1 done  Work: Do gt-a
     $ gt polecat nuke Toast
     ! error: the worktree [TOWN]/.gt/polecats/shop/Toast is not safe to remove: it has uncommitted changes
     ! hint: look into it, or remove it all the same: `gt polecat nuke shop/Toast --force`
