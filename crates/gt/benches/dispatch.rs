@@ -3,12 +3,14 @@
 //! Every figure stands beside bare process starts (and durable commits) of the same number in the same run; only the
 //! ratios mean anything. Prints Markdown for `docs/benchmarks.md`; exits with 1 when a limit is not met.
 //! `-- --quick` has fewer rounds and a shorter look at the idle daemon; `-- chain` measures the chain alone, `-- pass`
-//! the passes.
+//! the passes, `-- convoys` the table of seed 001.
 
 #[path = "dispatch/agent.rs"]
 mod agent;
 #[path = "dispatch/bare.rs"]
 mod bare;
+#[path = "dispatch/convoys.rs"]
+mod convoys;
 #[path = "dispatch/idle.rs"]
 mod idle;
 #[path = "dispatch/pass.rs"]
@@ -60,6 +62,9 @@ fn main() {
     if arguments.iter().any(|argument| argument == "pass") {
         return println!("{}", pass::measure(rounds).table());
     }
+    if arguments.iter().any(|argument| argument == "convoys") {
+        std::process::exit(i32::from(!convoys::report(rounds)));
+    }
     let pairs = [fan_out(rounds), chain(if is_quick { 2 } else { 5 }), sling(rounds * 4)];
     let shim = shim(rounds);
     eprintln!("watching an idle daemon …");
@@ -71,7 +76,9 @@ fn main() {
         passes.as_ref().map_or_else(|| "tmux is not installed: no passes".to_owned(), pass::Passes::table)
     );
     let is_flat = passes.is_none_or(|passes| passes.is_well());
-    if pairs.iter().any(|pair| pair.ratio() > pair.most) || !idle.is_well() || !is_flat {
+    println!();
+    let is_fed = convoys::report(rounds);
+    if pairs.iter().any(|pair| pair.ratio() > pair.most) || !idle.is_well() || !is_flat || !is_fed {
         std::process::exit(1);
     }
 }
