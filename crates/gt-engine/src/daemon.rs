@@ -389,10 +389,8 @@ impl Daemon {
     fn has_swept(&mut self) -> bool {
         let stamp = self.dispatcher.stamp();
         self.next_sweep = stamp.now + self.settings.sweep;
-        let swept = self.store.needs_sweep(stamp.now).and_then(|is_needed| match is_needed {
-            true => self.store.sweep(&stamp),
-            false => Ok(Swept::default()),
-        });
+        let needs = self.store.needs_sweep(stamp.now);
+        let swept = needs.and_then(|is_needed| if is_needed { self.store.sweep(&stamp) } else { Ok(Swept::default()) });
         match swept {
             Ok(swept) => {
                 for bead in &swept.fed {

@@ -287,18 +287,18 @@ impl Store {
     pub fn watch_convoy(
         &mut self,
         convoy: &str,
-        watcher: &str,
+        who: &str,
         watches: bool,
         stamp: &Stamp,
     ) -> std::result::Result<bool, StoreError> {
         self.write(stamp, |tx| {
             let (key, mut bead) = require(tx, convoy)?;
             let mut known = watchers(&bead);
-            if known.iter().any(|one| one == watcher) == watches {
+            if known.iter().any(|one| one == who) == watches {
                 return Ok(false);
             }
-            known.retain(|one| one != watcher);
-            known.extend(watches.then(|| watcher.to_owned()));
+            known.retain(|one| one != who);
+            known.extend(watches.then(|| who.to_owned()));
             put_watchers(&mut bead, &known);
             bead.updated_at = Some(stamp.now);
             rows::update(tx, key, &bead)?;

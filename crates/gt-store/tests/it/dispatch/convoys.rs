@@ -322,13 +322,13 @@ fn the_deacon_feeds_each_convoy_once_in_a_while_and_so_many_at_a_time() {
     let stranded = yard.store.stranded().expect("it answers");
     assert_eq!(stranded.iter().map(|one| (one.n_tracked, one.ready.len())).collect::<Vec<_>>(), [(1, 1); 3]);
     let cooldown = SignedDuration::from_mins(10);
-    let feed = |yard: &mut Yard| {
+    let cycle = |yard: &mut Yard| {
         let stamp = yard.stamp();
         let fed = yard.store.feed_stranded(cooldown, 2, &stamp).expect("it answers");
         yard.check();
         fed.into_iter().map(|one| (one.id, one.beads, one.cooling_until.is_some())).collect::<Vec<_>>()
     };
-    let fed = feed(&mut yard);
+    let fed = cycle(&mut yard);
     let wanted = [(&ids[0], vec!["gt-1"], false), (&ids[1], vec!["gt-2"], false), (&ids[2], vec![], false)];
     assert_eq!(
         fed,
@@ -338,11 +338,11 @@ fn the_deacon_feeds_each_convoy_once_in_a_while_and_so_many_at_a_time() {
     yard.store.add_to_convoy(&ids[0], &["gt-4".to_owned()], &stamp).expect("it grows");
     yard.store.clear_contexts(Some("gt-4"), &stamp).expect("it is cleared");
     yard.peek.execute("DELETE FROM dispatch_record", []).expect("nothing holds it");
-    let fed = feed(&mut yard);
+    let fed = cycle(&mut yard);
     assert_eq!(fed[0], (ids[0].clone(), vec![], true));
     assert_eq!(fed[1], (ids[2].clone(), vec!["gt-3".to_owned()], false));
     yard.pass(601);
-    assert_eq!(feed(&mut yard), [(ids[0].clone(), vec!["gt-4".to_owned()], false)]);
+    assert_eq!(cycle(&mut yard), [(ids[0].clone(), vec!["gt-4".to_owned()], false)]);
 }
 
 #[test]
