@@ -4,6 +4,10 @@
 
 use std::fmt;
 
+pub mod findings;
+pub mod graph;
+pub mod plan;
+
 /// Where a convoy is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConvoyStatus {
