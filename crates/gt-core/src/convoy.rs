@@ -7,6 +7,7 @@ use std::fmt;
 pub mod findings;
 pub mod graph;
 pub mod plan;
+pub mod refusal;
 
 /// Where a convoy is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

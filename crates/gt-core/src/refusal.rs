@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::convoy::refusal::BadStaging;
 use crate::cycle;
 use crate::rig::BadRig;
 use crate::text::BadText;
@@ -13,6 +14,8 @@ pub enum Refusal {
     Text(#[from] BadText),
     #[error(transparent)]
     Rig(#[from] BadRig),
+    #[error(transparent)]
+    Staging(#[from] BadStaging),
     #[error("{id} cannot depend on itself")]
     SelfEdge { id: String },
     #[error("this would close a cycle: {}", cycle::show(ring))]
@@ -88,6 +91,7 @@ impl Refusal {
             ),
             Refusal::RigDocked { name } => format!("bring it back with `gt rig undock {name}`"),
             Refusal::Rig(bad) => bad.hint(),
+            Refusal::Staging(bad) => bad.hint(),
             Refusal::Text(bad) => bad.hint(),
             Refusal::SelfEdge { .. } => "name another bead; `gt bead list` shows what there is".to_owned(),
             Refusal::Closed { id } => format!("open it again with `gt bead reopen {id}`"),

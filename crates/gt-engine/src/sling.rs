@@ -127,6 +127,22 @@ pub fn understand(
     Ok(sling)
 }
 
+/// A sling of what a convoy tracks already, each bead to its own rig; one refusal does not stop the others. // SPEC C3
+pub fn members(beads: Vec<String>, town: &Town, store: &mut Store, settings: &Settings) -> Result<Sling, BadRequest> {
+    let known_rigs = store.rigs()?;
+    let mut sling = Sling {
+        beads,
+        rig: None,
+        fields: SlingFields::default(),
+        force: false,
+        convoy: ConvoyWish::No,
+        is_batch: true,
+        prescriptions: BTreeMap::new(),
+    };
+    Formulas { library: Library::of(town), settings }.prescribe(&mut sling, store, &known_rigs)?;
+    Ok(sling)
+}
+
 /// The last word is a rig if one is called so.
 fn split_rig(words: &[String], rigs: &[String]) -> (Vec<String>, Option<String>) {
     match words.split_last() {

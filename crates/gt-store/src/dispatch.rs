@@ -17,5 +17,6 @@ pub(crate) mod runs;
 pub(crate) mod scene;
 pub(crate) mod scheduler;
 pub(crate) mod sling;
+pub(crate) mod staging;
 pub(crate) mod steps;
 pub(crate) mod tellings;

@@ -32,6 +32,8 @@ pub use dispatch::reports::{ESCALATED, Report};
 pub use dispatch::runs::{Ended, Fault, NotStarted, Run, Started};
 pub use dispatch::scheduler::SchedulerState;
 pub use dispatch::sling::{ConvoyWish, Homed, Load, LoadKind, Prescription, Sling, SlingOutcome, Slung};
+pub use dispatch::staging::picture::{ConvoyPicture, Progress, Worker};
+pub use dispatch::staging::{Going, Staged, Staging};
 pub use dispatch::steps::{CurrentStep, DoneStep, PlannedStep};
 pub use dispatch::tellings::Telling;
 pub use error::StoreError;

@@ -42,6 +42,7 @@ macro_rules! node_columns {
     };
 }
 
+pub(crate) const NODE_COLUMNS: &str = node_columns!();
 pub(crate) const SELECT_NODE: &str = concat!("SELECT ", node_columns!(), " FROM bead WHERE key = ?1");
 pub(crate) const SELECT_ALL_NODES: &str = concat!("SELECT ", node_columns!(), ", key, standing FROM bead ORDER BY key");
 const SELECT_BEAD: &str = concat!(

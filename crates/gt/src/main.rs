@@ -5,6 +5,8 @@ mod cli;
 mod cmd;
 mod context;
 mod failure;
+mod fit;
+mod news;
 mod render;
 mod when;
 

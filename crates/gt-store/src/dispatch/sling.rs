@@ -106,7 +106,7 @@ pub enum LoadKind {
 }
 
 /// What is called so is a convoy, whatever its type says.
-const CONVOY_IDS: &str = "hq-cv-";
+pub(crate) const CONVOY_IDS: &str = "hq-cv-";
 
 impl Store {
     /// Schedules beads, and with a claimant starts at once what may.

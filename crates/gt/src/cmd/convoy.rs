@@ -7,12 +7,18 @@ use clap::{Args, Subcommand};
 use crate::context::Context;
 use crate::failure::Failure;
 
+mod bar;
 mod ends;
 mod launch;
 mod list;
 mod members;
+mod mermaid;
 mod stage;
 mod status;
+mod svg;
+mod table;
+mod tree;
+mod view;
 
 /// Follow beads that go together, until all are closed
 ///

@@ -126,21 +126,13 @@ pub(super) fn queue(context: &Context, args: WorkArgs, commands: &'static [&'sta
 }
 
 fn hand_over(context: &Context, request: &Request, how: How) -> Result<ExitCode, Failure> {
-    if let Some(run) = crate::context::variable("GT_RUN") {
-        return Err(Failure::new(Kind::Refused, format!("a polecat does not sling work (this is run {run})"))
-            .hint("write the work down with `gt create`, and end your own with `gt done`"));
-    }
+    refuse_polecat()?;
     let town = context.town()?;
     let settings = Settings::load(&town)?;
     let policy = settings.policy(town.root());
     let mut store = context.open(&town)?;
     let meant = sling::understand(request, &town, &mut store, &settings, &context.stamp())?;
-    let (slung, report) = if policy.is_deferred || how == How::Queue {
-        (once::schedule(&mut store, &meant, &context.stamp())?, PassReport::default())
-    } else {
-        start_now(context, &town, &mut store, &meant)?
-    };
-    let answers = answers(slung, &report, &mut store, &policy, context)?;
+    let answers = carry_out(context, &town, &mut store, &meant, &policy, how)?;
     show(context, &answers, how)?;
     // Without a cap the end of an agent is noticed without a daemon too. What is queued may wait for no daemon at all.
     let waits_for_daemon = policy.is_deferred || (how == How::Queue && policy.starts(Side::Queue));
@@ -150,6 +142,30 @@ fn hand_over(context: &Context, request: &Request, how: How) -> Result<ExitCode,
     let is_refused = answers.iter().any(|answer| answer.outcome == "refused")
         && answers.iter().all(|answer| ["refused", "skipped"].contains(&answer.outcome));
     Ok(if is_refused { Kind::Refused.exit_code() } else { ExitCode::SUCCESS })
+}
+
+/// Who was given work does it, and hands none on.
+pub(super) fn refuse_polecat() -> Result<(), Failure> {
+    let Some(run) = crate::context::variable("GT_RUN") else { return Ok(()) };
+    Err(Failure::new(Kind::Refused, format!("a polecat does not sling work (this is run {run})"))
+        .hint("write the work down with `gt create`, and end your own with `gt done`"))
+}
+
+/// Stores, and in direct mode starts; says what became of each bead.
+pub(super) fn carry_out(
+    context: &Context,
+    town: &Town,
+    store: &mut Store,
+    meant: &Sling,
+    policy: &Policy,
+    how: How,
+) -> Result<Vec<Answer>, Failure> {
+    let (slung, report) = if policy.is_deferred || how == How::Queue {
+        (once::schedule(store, meant, &context.stamp())?, PassReport::default())
+    } else {
+        start_now(context, town, store, meant)?
+    };
+    answers(slung, &report, store, policy, context)
 }
 
 fn request(args: WorkArgs, new: Option<String>, how: How) -> Request {
@@ -221,11 +237,11 @@ fn start_now(
 }
 
 /// What became of one bead, with everything that scripts rely on.
-struct Answer {
-    bead: String,
+pub(super) struct Answer {
+    pub(super) bead: String,
     title: String,
     rig: Option<String>,
-    outcome: &'static str,
+    pub(super) outcome: &'static str,
     polecat: Option<String>,
     run: Option<String>,
     context: Option<String>,
@@ -303,7 +319,7 @@ fn show(context: &Context, answers: &[Answer], how: How) -> Result<(), Failure> 
     Ok(())
 }
 
-fn tally(answers: &[Answer], how: How) -> String {
+pub(super) fn tally(answers: &[Answer], how: How) -> String {
     let words = ["dispatched", "scheduled", "already-scheduled", "skipped", "refused"];
     let counts = words.into_iter().filter_map(|word| {
         let n = answers.iter().filter(|answer| answer.outcome == word).count();
@@ -313,7 +329,7 @@ fn tally(answers: &[Answer], how: How) -> String {
     format!("{} beads: {}.", answers.len(), counts.collect::<Vec<_>>().join(", "))
 }
 
-fn answer_line(answer: &Answer, how: How) -> String {
+pub(super) fn answer_line(answer: &Answer, how: How) -> String {
     let Answer { bead, title, .. } = answer;
     let title = gt_core::text::one_line(title);
     let rig = answer.rig.as_deref().unwrap_or("?");
@@ -343,7 +359,7 @@ fn answer_line(answer: &Answer, how: How) -> String {
     }
 }
 
-fn answer_json(answer: &Answer) -> Value {
+pub(super) fn answer_json(answer: &Answer) -> Value {
     json!({
         "bead": answer.bead,
         "rig": answer.rig,

@@ -37,7 +37,7 @@ fn spot(words: &str) -> Spot {
     let kind = parts.next().unwrap_or("task");
     let mut spot = Spot::new(id.trim_start_matches('-'), format!("Do {id}"));
     spot.is_member = !id.starts_with('-');
-    spot.kind = Some(kind.into()).filter(|kind: &Box<str>| **kind != *"task");
+    spot.kind = (kind != "task").then(|| kind.into());
     spot.is_slingable = status::is_slingable(Some(kind));
     spot.status = Status::parse(parts.next().unwrap_or("open"));
     spot.rig = ["shop", "attic", "dock"].iter().position(|name| *name == rig).map(|at| at as u32);

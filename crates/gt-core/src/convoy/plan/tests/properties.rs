@@ -48,7 +48,9 @@ fn rule(graph: &Graph) -> (Vec<Vec<u32>>, Vec<u32>) {
             return (waves, left.into_keys().collect());
         }
         left.retain(|at, _| !wave.contains(at));
-        left.values_mut().for_each(|needs| needs.retain(|need| !wave.contains(need)));
+        for needs in left.values_mut() {
+            needs.retain(|need| !wave.contains(need));
+        }
         waves.push(wave);
     }
 }
