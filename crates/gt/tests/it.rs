@@ -38,6 +38,12 @@ mod beads;
 mod caps;
 #[path = "it/config.rs"]
 mod config;
+#[path = "it/convoy/launching.rs"]
+mod convoy_launching;
+#[path = "it/convoy/pictures.rs"]
+mod convoy_pictures;
+#[path = "it/convoy/staging.rs"]
+mod convoy_staging;
 #[path = "it/crash.rs"]
 mod crash;
 #[path = "it/crowd.rs"]

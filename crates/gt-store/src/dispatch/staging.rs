@@ -204,7 +204,7 @@ fn is_same_work(tx: &Connection, there: &There, meant: &Meant) -> Result<bool> {
 fn title(meant: &Meant, there: Option<&There>) -> String {
     let title = match (there, meant) {
         (Some(there), _) => there.bead.title.clone(),
-        (None, Meant::Tasks { title, keys }) if keys.len() > 1 => format!("{title} and {} more", keys.len() - 1),
+        (None, Meant::Tasks { title, keys, .. }) if keys.len() > 1 => format!("{title} and {} more", keys.len() - 1),
         (None, Meant::Tasks { title, .. } | Meant::Epic { title, .. } | Meant::Convoy { title, .. }) => title.clone(),
     };
     title.chars().take(TITLE_CHARS_MAX).collect()

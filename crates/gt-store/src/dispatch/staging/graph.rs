@@ -24,7 +24,7 @@ const BRANCH_LABEL: &str = "branch:";
 pub(super) enum Meant {
     Epic { id: String, title: String, keys: Vec<Key> },
     Convoy { id: String, title: String, key: Key, keys: Vec<Key> },
-    Tasks { title: String, keys: Vec<Key> },
+    Tasks { first: String, title: String, keys: Vec<Key> },
 }
 
 impl Meant {
@@ -54,7 +54,7 @@ impl Meant {
         match self {
             Meant::Epic { id, .. } => format!("epic {id}"),
             Meant::Convoy { id, .. } => format!("convoy {id}"),
-            Meant::Tasks { keys, .. } if keys.len() == 1 => "this task".to_owned(),
+            Meant::Tasks { first, keys, .. } if keys.len() == 1 => first.clone(),
             Meant::Tasks { keys, .. } => format!("these {} tasks", keys.len()),
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn understand(tx: &Connection, words: &[String]) -> Result<Meant> {
     Ok(match first.kind {
         EPIC => Meant::Epic { keys: below(tx, key, &id)?, id, title },
         CONVOY => Meant::Convoy { keys: tracked(tx, key)?, id, title, key },
-        _ => Meant::Tasks { keys: named.iter().map(|one| one.key).collect(), title },
+        _ => Meant::Tasks { first: id, keys: named.iter().map(|one| one.key).collect(), title },
     })
 }
 

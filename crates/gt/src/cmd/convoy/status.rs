@@ -189,12 +189,13 @@ impl Seen {
             let id = fit::pad(view.graph.id(*at), id_width);
             let state = view.state(*at);
             let title = if state == State::Done { paint(DIM, &title) } else { title };
-            text.extend(["\n  ", &state.painted(), " ", &id, "  ", &title, "  ", &paint(DIM, &aside)]);
+            let aside = if aside.is_empty() { aside } else { paint(DIM, &format!("  {aside}")) };
+            text.extend(["\n  ", &state.painted(), " ", &id, "  ", &title, &aside]);
         }
         if n_shown < beads.len() {
             text.push_str(&paint(DIM, &format!("\n  … and {} more", beads.len() - n_shown)));
         }
-        text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+        text
     }
 
     /// What is worth knowing of a member: who is on it and how long, or what it waits for.

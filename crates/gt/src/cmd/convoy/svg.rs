@@ -10,13 +10,13 @@ use crate::fit;
 const MARGIN: f64 = 36.0;
 const HEAD: f64 = 108.0;
 const FOOT: f64 = 64.0;
-const BOX: (f64, f64) = (216.0, 62.0);
+const BOX: (f64, f64) = (224.0, 62.0);
 /// Between columns, where the curves run, and between boxes of one column.
 const GAP: (f64, f64) = (76.0, 16.0);
 /// What is beyond is counted, so that the picture stays one.
 const ROWS_MAX: usize = 40;
 const COLUMNS_MAX: usize = 40;
-const TITLE_COLUMNS: usize = 32;
+const TITLE_COLUMNS: usize = 28;
 /// How often the order in the columns is improved.
 const SWEEPS: usize = 4;
 
@@ -359,7 +359,7 @@ mod tests {
     fn titles_take_two_lines_at_most() {
         assert_eq!(two_lines("Fix the login"), ["Fix the login"]);
         let words = two_lines("Move the session store to the new schema and keep the old one readable for a week");
-        assert_eq!(words, ["Move the session store to the", "new schema and keep the old one…"]);
+        assert_eq!(words, ["Move the session store to the", "new schema and keep the old…"]);
         let solid = two_lines(&"x".repeat(300));
         assert_eq!((solid.len(), solid[0].len(), fit::columns(&solid[1])), (2, TITLE_COLUMNS, TITLE_COLUMNS));
     }
