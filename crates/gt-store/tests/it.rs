@@ -18,6 +18,8 @@ mod dispatch_random;
 mod dispatch_runs;
 #[path = "it/dispatch/slings.rs"]
 mod dispatch_slings;
+#[path = "it/dispatch/staging.rs"]
+mod dispatch_staging;
 #[path = "it/dispatch/step_by_step.rs"]
 mod dispatch_step_by_step;
 #[path = "it/dispatch/steps.rs"]

@@ -57,10 +57,14 @@ impl Layout {
         let mut columns: Vec<Column> = Vec::new();
         let mut rows: Vec<f64> = vec![0.0; view.graph.len()];
         for (title, mut beads) in all.into_iter().take(COLUMNS_MAX) {
+            let n_more = if beads.len() > ROWS_MAX { beads.len() - (ROWS_MAX - 1) } else { 0 };
+            if n_more > 0 {
+                // What others wait for is shown before what nobody waits for.
+                beads.sort_by_key(|at| view.graph.dependents(*at).is_empty());
+                beads.truncate(ROWS_MAX - 1);
+            }
             // What waits for the upper boxes of the column before stands above: fewer curves cross.
             beads.sort_by(|a, b| mean(view, &rows, *a).total_cmp(&mean(view, &rows, *b)));
-            let n_more = if beads.len() > ROWS_MAX { beads.len() - (ROWS_MAX - 1) } else { 0 };
-            beads.truncate(if n_more > 0 { ROWS_MAX - 1 } else { ROWS_MAX });
             for (row, at) in beads.iter().enumerate() {
                 rows[*at as usize] = row as f64;
             }

@@ -120,7 +120,8 @@ impl Drawing<'_, '_> {
         }
         if n_shown < beads.len() {
             let n_more = beads[n_shown..].iter().map(|at| self.forest.sizes[*at as usize]).sum();
-            self.more(indent, n_more, "more");
+            let branch = if depth == 0 { "" } else { "└─ " };
+            self.more(&format!("{indent}{branch}"), n_more, "more");
         }
     }
 
