@@ -11,6 +11,7 @@ use gt_core::status::{self, Status};
 use gt_core::{bead::Bead, time};
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
+use rustc_hash::FxHashSet;
 use serde_json::json;
 
 use crate::dispatch::claim::{self, Assignment, Claimant};
@@ -194,10 +195,9 @@ fn schedule(tx: &Connection, sling: &Sling, stamp: &Stamp) -> Result<Vec<Slung>>
         rigs::require(tx, name)?;
     }
     let mut answers = Vec::new();
-    for (at, id) in sling.beads.iter().enumerate() {
-        if !sling.beads[..at].contains(id) {
-            answers.push(judge(tx, sling, id, &rigs, stamp)?);
-        }
+    let mut seen = FxHashSet::default();
+    for id in sling.beads.iter().filter(|id| seen.insert(id.as_str())) {
+        answers.push(judge(tx, sling, id, &rigs, stamp)?);
     }
     let convoy = make_convoy(tx, sling, &mut answers, stamp)?;
     // They come at one time, and stay in their order.

@@ -96,7 +96,11 @@ fn stage(tx: &Connection, staging: &Staging, stamp: &Stamp) -> Result<Staged> {
         Some(there) if there.epic.is_some() => Source::Epic,
         _ => meant.source(),
     };
-    let graph = graph::read(tx, meant.members())?;
+    let mut members = meant.members().to_vec();
+    if let (Meant::Convoy { .. }, Some(epic)) = (&meant, there.as_ref().and_then(|there| there.epic.as_deref())) {
+        members.extend(graph::epics(tx, epic)?); // tracked or not, they say what belongs together
+    }
+    let graph = graph::read(tx, &members)?;
     let plan = plan::plan(&graph, source);
     if !graph.spots().iter().any(gt_core::convoy::graph::Spot::is_task) {
         return Err(refusal(BadStaging::Nothing { what: meant.name() }));
@@ -106,7 +110,7 @@ fn stage(tx: &Connection, staging: &Staging, stamp: &Stamp) -> Result<Staged> {
         title: staging.title.clone().unwrap_or_else(|| title(&meant, there.as_ref())),
         status: None,
         is_restaged: there.is_some(),
-        epic: meant.epic().map(str::to_owned),
+        epic: meant.epic().map(str::to_owned).or_else(|| there.as_ref().and_then(|there| there.epic.clone())),
         graph,
         plan,
     };

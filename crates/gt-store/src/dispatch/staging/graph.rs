@@ -128,6 +128,17 @@ fn below(tx: &Connection, key: Key, id: &str) -> Result<Vec<Key>> {
     Ok(query.query_map((key, id), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
+/// The epic with this id and those below it, where it is still there.
+pub(super) fn epics(tx: &Connection, id: &str) -> Result<Vec<Key>> {
+    let Some(key) = rows::key_of(tx, id)? else { return Ok(Vec::new()) };
+    let below = below(tx, key, id)?;
+    let mut query = tx.prepare_cached(
+        "SELECT bead.key FROM json_each(?1) AS wanted CROSS JOIN bead ON bead.key = wanted.value
+         WHERE issue_type = 'epic'",
+    )?;
+    Ok(query.query_map([list(&below)], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+}
+
 /// What a convoy tracks and is there.
 pub(super) fn tracked(tx: &Connection, convoy: Key) -> Result<Vec<Key>> {
     let mut query = tx.prepare_cached(

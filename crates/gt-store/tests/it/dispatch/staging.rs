@@ -60,6 +60,18 @@ fn an_epic_is_read_through_all_its_levels() {
 }
 
 #[test]
+fn a_convoy_remembers_the_epic_that_it_came_from() {
+    let mut yard = deep();
+    let first = stage(&mut yard, &["gt-e"]);
+    let convoy = first.convoy.clone().expect("it was stored");
+    let again = stage(&mut yard, &[&convoy]);
+    assert_eq!((&again.convoy, &again.plan, &again.graph), (&first.convoy, &first.plan, &first.graph));
+    assert_eq!((again.epic.as_deref(), again.is_restaged), (Some("gt-e"), true));
+    yard.delete("gt-e");
+    assert_eq!(waves(&stage(&mut yard, &[&convoy])), "gt-a | gt-b | gt-c");
+}
+
+#[test]
 fn every_kind_of_blocking_edge_orders_while_it_holds() {
     for (kind, expected) in [
         ("blocks", "gt-a | gt-b"),

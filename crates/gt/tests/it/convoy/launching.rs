@@ -179,7 +179,7 @@ fn warnings_need_force() {
     ! hint: see them with `gt convoy stage gt-e`, or launch all the same: `gt convoy launch gt-e --force`
     [exit 1]
     $ gt convoy launch hq-cv-id01
-    ! error: convoy hq-cv-id01 has 2 warnings
+    ! error: convoy hq-cv-id01 has 3 warnings
     ! hint: see them with `gt convoy stage hq-cv-id01`, or launch all the same: `gt convoy launch hq-cv-id01 --force`
     [exit 1]
     ");
