@@ -289,3 +289,22 @@ fn a_server_that_hangs_is_named_with_a_way_out() {
     assert_eq!(hanging.code, 1, "{hanging}");
     assert!(hanging.stdout.contains(&wanted) && hanging.stdout.contains(&format!("`{remedy}`")), "{hanging}");
 }
+
+#[test]
+fn a_convoy_that_is_watched_is_drawn_over_itself() {
+    let fleet = Fleet::new(FINISHES);
+    fleet.hold(&["gt-a", "gt-b", "gt-c"]);
+    let staged = fleet.town.gt(["convoy", "stage", "gt-a", "gt-b", "gt-c", "--json"]).json();
+    let convoy = staged["convoy_id"].as_str().expect("a convoy");
+    let desk = Desk::calling(&fleet, &format!("convoy status {convoy} --watch"));
+    fleet.until_seen("the first picture", || desk.screen().contains("0/3 done"));
+    fleet.town.gt(["close", "gt-b"]).success();
+    fleet.until_seen("the next picture", || desk.screen().contains("1/3 done"));
+    let screen = desk.screen();
+    assert!(!screen.contains("0/3 done"), "{screen}");
+    assert_eq!(screen.matches(convoy).count(), 1, "{screen}");
+    // On a lower terminal it is cut rather than scrolled.
+    desk.tmux(&["resize-window", "-x", "60", "-y", "6"]);
+    fleet.town.gt(["close", "gt-a"]).success();
+    fleet.until_seen("what fits of it", || desk.screen().contains("2/3 done") && desk.screen().contains('…'));
+}

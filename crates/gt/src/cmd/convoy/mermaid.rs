@@ -63,7 +63,7 @@ fn node(text: &mut String, view: &View<'_>, at: u32) {
 }
 
 fn class(state: State) -> String {
-    state.word().replace(' ', "-")
+    state.word().replace(' ', "")
 }
 
 /// Everything that Mermaid or a page could read as more than text, by its number.

@@ -264,7 +264,8 @@ fn one_box(svg: &mut String, view: &View<'_>, bead: u32, (x, y): (f64, f64)) {
          stroke=\"{line}\" stroke-width=\"1.4\"{dash}/>"
     )
     .unwrap_or_default();
-    let id = escaped(&fit::cut(&spot.id, 24));
+    let id = escaped(&fit::cut(&spot.id, 18));
+    let word = if state == State::NoWork { spot.type_word() } else { state.word() };
     let (left, right) = (x + 12.0, x + wide - 12.0);
     writeln!(
         svg,
@@ -273,7 +274,7 @@ fn one_box(svg: &mut String, view: &View<'_>, bead: u32, (x, y): (f64, f64)) {
          <text x=\"{right}\" y=\"{}\" font-size=\"10\" text-anchor=\"end\" fill=\"{line}\">{}</text>",
         y + 19.0,
         y + 19.0,
-        state.word()
+        escaped(&fit::cut(word, 14))
     )
     .unwrap_or_default();
     for (at, words) in two_lines(&spot.title).into_iter().enumerate() {
@@ -363,7 +364,7 @@ mod tests {
     fn titles_take_two_lines_at_most() {
         assert_eq!(two_lines("Fix the login"), ["Fix the login"]);
         let words = two_lines("Move the session store to the new schema and keep the old one readable for a week");
-        assert_eq!(words, ["Move the session store to the", "new schema and keep the old…"]);
+        assert_eq!(words, ["Move the session store to", "the new schema and keep the…"]);
         let solid = two_lines(&"x".repeat(300));
         assert_eq!((solid.len(), solid[0].len(), fit::columns(&solid[1])), (2, TITLE_COLUMNS, TITLE_COLUMNS));
     }
