@@ -19,6 +19,7 @@ use rustc_hash::FxHashSet;
 use serde_json::json;
 
 use crate::beads::{self, NewBead};
+use crate::dispatch::feed;
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key};
@@ -301,7 +302,8 @@ fn launch(tx: &Connection, key: Key, staged: &mut Staged, is_forced: bool, stamp
     let mut ledger = Ledger::new(tx, stamp.now);
     ledger.rewrite(key, &bead)?;
     ledger.flush()?;
-    // members that are ready are marked for the pass
+    // Whoever launches it slings its first wave, and gets the answers. Should it die before that, the next sweep feeds.
+    feed::forget(tx)?;
     let first = staged.plan.waves().next().map_or(0, <[u32]>::len);
     let data = json!({ "waves": staged.plan.n_waves(), "first_wave": first, "forced": is_forced });
     events::append(tx, stamp, EventType::ConvoyLaunched, Some(&bead.id), &data)?;

@@ -101,9 +101,11 @@ fn tell_end(context: &Context, convoy: &str, how: &str, changed: bool) -> Result
     if context.wants_json() {
         return context.json(&json!({ "id": convoy, "outcome": how, "changed": changed }));
     }
-    context.say(&match changed {
-        true => format!("Convoy {convoy} has {}.", if how == "landed" { "landed" } else { "been closed" }),
-        false => format!("Convoy {convoy} is closed already; nothing was changed."),
+    let ended = if how == "landed" { "landed" } else { "been closed" };
+    context.say(&if changed {
+        format!("Convoy {convoy} has {ended}.")
+    } else {
+        format!("Convoy {convoy} is closed already; nothing was changed.")
     })
 }
 
@@ -122,7 +124,7 @@ pub(super) fn cancel(context: &Context, args: &CancelArgs) -> Result<(), Failure
         format!("Convoy {} is cancelled; {} taken off the queue.", args.convoy, n_beads(withdrawn.beads.len()));
     if !withdrawn.running.is_empty() {
         let running = withdrawn.running.join(", ");
-        text.push_str(&format!("\nStill being worked on: {running}; `gt polecat stop NAME` ends a worker."));
+        text.extend(["\nStill being worked on: ", &running, "; `gt polecat stop NAME` ends a worker."]);
     }
     context.say(&text)
 }

@@ -86,7 +86,7 @@ fn stranded_line(convoy: &Stranded) -> String {
     const SHOWN: usize = 10;
     let mut beads = convoy.ready.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if convoy.ready.len() > SHOWN {
-        beads.push_str(&format!(" and {} more", convoy.ready.len() - SHOWN));
+        beads.extend([" and ", &(convoy.ready.len() - SHOWN).to_string(), " more"]);
     }
     let way = paint(DIM, "the daemon's next sweep puts them in line; `gt deacon feed-stranded` does it now");
     format!("{}  {}\n  {beads}\n  {way}", paint(BOLD, &convoy.id), one_line(&convoy.title))
