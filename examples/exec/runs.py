@@ -98,6 +98,13 @@ class Run:
                 pass  # it is gone, or none of ours
         return set(found)
 
+    def interrupt(self):
+        for pid in self.family():
+            try:
+                os.kill(pid, signal.SIGINT)
+            except ProcessLookupError:
+                pass
+
     def end(self, grace):
         """Ends its processes: asks first where there is a grace, and kills what does not listen."""
         deadline, asked = time.monotonic() + grace, set()

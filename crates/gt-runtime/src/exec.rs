@@ -122,6 +122,11 @@ impl Runtime for ExecRuntime {
 
     fn stop(&mut self, known: &Known, how: Stop) -> Result<(), RuntimeError> {
         let how = match how {
+            // Not every place can do it; then it is as if the agent had ignored it.
+            Stop::Interrupt => {
+                let told = self.tell("interrupt", &wire::Run { run: &known.run });
+                return optional(told).map(|_| ());
+            }
             Stop::Gently => "gently",
             Stop::Now => "now",
         };

@@ -86,6 +86,8 @@ pub enum Sighting {
 /// How gently to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stop {
+    /// Interrupt what it does (SIGINT to the group, the interrupt key in a terminal), and leave the rest to it.
+    Interrupt,
     /// Ask (SIGTERM to the group), and kill what is still there after a grace.
     Gently,
     /// Kill at once.

@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{Ending, Handle, Known, Launch, News, Runtime, RuntimeError, Sighting, StartError, Stop};
 
+const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 
@@ -142,6 +143,8 @@ impl Runtime for SimulatedRuntime {
     fn stop(&mut self, known: &Known, how: Stop) -> Result<(), RuntimeError> {
         let mut world = self.world();
         match how {
+            Stop::Interrupt if world.is_ignoring_stops => {}
+            Stop::Interrupt => world.end(&known.run, None, Some(SIGINT)),
             Stop::Gently if world.is_ignoring_stops => drop(world.stopping.insert(known.run.clone())),
             Stop::Gently => world.end(&known.run, None, Some(SIGTERM)),
             Stop::Now => world.end(&known.run, None, Some(SIGKILL)),

@@ -292,6 +292,9 @@ impl Keeper {
 
     fn stop(&mut self, known: &Known, how: Stop) {
         self.find(known);
+        if how == Stop::Interrupt && self.terminals.holds(&known.run) {
+            return self.terminals.interrupt(&known.run, &mut self.events);
+        }
         self.runs.stop(&known.run, how, &mut self.events, Instant::now());
     }
 

@@ -31,6 +31,8 @@ fn each_verb_says_what_the_documentation_promises() {
     runtime.stop(&known("r1"), Stop::Gently).unwrap();
     assert_eq!(told(&place, "stop"), r#"{"protocol":1,"town":"/town","run":"r1","how":"gently"}"#);
     runtime.stop(&known("r1"), Stop::Now).unwrap();
+    runtime.stop(&known("r1"), Stop::Interrupt).unwrap();
+    assert_eq!(told(&place, "interrupt"), r#"{"protocol":1,"town":"/town","run":"r1"}"#);
     runtime.acknowledge(&["r1".to_owned()]).unwrap();
     assert!(runtime.send("r1", "go on").unwrap());
     assert_eq!(

@@ -95,6 +95,7 @@ promises!(
     a_run_that_was_started_once_and_is_gone_has_ended_somehow,
     a_start_repeated_while_it_runs_or_before_its_end_is_acknowledged_starts_once,
     a_stopped_run_ends_by_a_signal,
+    an_interrupted_run_that_does_not_care_for_it_ends_by_that,
     stopping_or_acknowledging_what_is_not_there_is_fine,
 );
 
@@ -167,7 +168,18 @@ fn a_stopped_run_ends_by_a_signal(stage: &mut dyn Stage) {
     }
 }
 
+fn an_interrupted_run_that_does_not_care_for_it_ends_by_that(stage: &mut dyn Stage) {
+    let launch = stage.launch("r1");
+    let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
+    stage.runtime().stop(&known("r1", Some(&handle)), Stop::Interrupt).unwrap();
+    stage.wait_for_news();
+    let seen = stage.runtime().survey(&[]).unwrap();
+    let Sighting::Ended(ending) = &seen["r1"] else { panic!("{seen:?}") };
+    assert_eq!((ending.code, ending.signal), (None, Some(2)));
+}
+
 fn stopping_or_acknowledging_what_is_not_there_is_fine(stage: &mut dyn Stage) {
+    stage.runtime().stop(&known("never", None), Stop::Interrupt).unwrap();
     stage.runtime().stop(&known("never", None), Stop::Gently).unwrap();
     stage.runtime().acknowledge(&["never".to_owned()]).unwrap();
 }

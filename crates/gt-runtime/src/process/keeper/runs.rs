@@ -207,8 +207,11 @@ impl Runs {
     pub(super) fn stop(&mut self, name: &str, how: Stop, events: &mut Events, now: Instant) {
         let Some(run) = self.by_name.get_mut(name) else { return };
         match (&mut run.departure, how) {
-            // It has been asked already.
-            (Some(_), Stop::Gently) => {}
+            (None, Stop::Interrupt) => {
+                run.signal_all(Mark { keeper: &self.keeper, run: name, group: run.group() }, Signal::INT);
+            }
+            // It has been asked to end already.
+            (Some(_), Stop::Interrupt | Stop::Gently) => {}
             (Some(departure), Stop::Now) => {
                 departure.is_killing = true;
                 run.kill_at = Some(now + LEFTOVER_GRACE);

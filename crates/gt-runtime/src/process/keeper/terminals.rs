@@ -356,6 +356,17 @@ impl Terminals {
         }
     }
 
+    /// Presses the key that interrupts what runs in a terminal.
+    pub(super) fn interrupt(&mut self, run: &str, events: &mut Events) {
+        if self.connect(events).is_ok()
+            && let Some(pane) = self.panes.get(run).map(|pane| pane.pane.clone())
+        {
+            // The character itself: what a key sends depends on what the program has asked of the terminal.
+            self.ask(Question::Whatever, &format!("send-keys -t {} -H 03", quoted(&pane)));
+            self.flush(events);
+        }
+    }
+
     /// Ends a session of ours that nobody is to know of.
     fn discard(&mut self, pane: &Pane) {
         end_process(pane.pid);
