@@ -95,6 +95,11 @@ impl Outcome {
         matches!(self, Outcome::Failed | Outcome::Died | Outcome::TimedOut)
     }
 
+    /// Whether work was done: all of it, or a step.
+    pub fn is_progress(self) -> bool {
+        matches!(self, Outcome::Completed | Outcome::StepDone)
+    }
+
     /// Whether its bead is queued again by itself.
     pub fn is_tried_again(self) -> bool {
         self.costs_an_attempt() || self.is_the_agents() || self == Outcome::Lost

@@ -45,6 +45,11 @@ pub fn check_title(title: &str) -> Result<(), BadText> {
     check_line("title", title, TITLE_CHARS_MAX)
 }
 
+/// Checks what a letter is about: one line, 1 to 500 characters.
+pub fn check_subject(subject: &str) -> Result<(), BadText> {
+    check_line("subject", subject, TITLE_CHARS_MAX)
+}
+
 /// Checks a label, an assignee or another short word.
 pub fn check_word(what: &'static str, word: &str) -> Result<(), BadText> {
     check_line(what, word, WORD_CHARS_MAX)

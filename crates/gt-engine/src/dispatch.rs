@@ -7,6 +7,7 @@ mod hear;
 mod prepare;
 mod remains;
 mod unsure;
+mod witness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub(crate) use self::prepare::TOWN_TROUBLE;
 pub use self::prepare::{Prepared, Ready, prepare};
 use self::prepare::{given_up, not_answered, refused, started};
 use self::unsure::Unsure;
+use self::witness::Looks;
 
 /// How long an agent may live on after its work is over. // SPEC P4
 pub const FINISH_GRACE: SignedDuration = SignedDuration::from_secs(10);
@@ -67,6 +69,8 @@ pub struct Dispatcher {
     is_listening: bool,
     /// Starts whose answer was lost.
     unsure: Unsure,
+    /// When silent runs are looked at.
+    looks: Looks,
 }
 
 /// What a pass came to.
@@ -108,6 +112,7 @@ impl Dispatcher {
             listener: Listener::default(),
             is_listening: false,
             unsure: Unsure::default(),
+            looks: Looks::default(),
         }
     }
 
@@ -327,6 +332,9 @@ impl Dispatcher {
         let is_settled = |run: &&Run| !self.in_flight.contains(&run.id) || is_late(run);
         let runs: Vec<&Run> = runs.iter().filter(is_settled).collect();
         let heard = std::mem::take(&mut self.heard);
+        let is_heard = |run: &&&Run| heard.contains_key(&run.id);
+        let silent: Vec<&Run> = runs.iter().filter(|run| !is_heard(run)).copied().collect();
+        self.witness(&silent, store, settings)?;
         let is_due = self.is_look_due || runs.iter().any(|run| self.needs_a_look(run, settings));
         let mut look = Look { now, ..Look::default() };
         look.findings.told = self.listen(&runs, settings);
@@ -508,6 +516,7 @@ impl Dispatcher {
             let over_at = run.finished_at(self.now()).map(|at| at + FINISH_GRACE).or_else(|| lingers_until(&run));
             deadlines.extend(over_at.filter(|_| !is_stopped));
             deadlines.extend(self.listener.next_look(&run));
+            deadlines.extend(self.next_witness(&run, settings));
             if run.state == RunState::Starting {
                 deadlines.push(run.claimed_at + settings.start_timeout);
                 // Whoever else is at it may die without a word, and of a start that was not answered nobody hears.

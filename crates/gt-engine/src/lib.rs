@@ -22,6 +22,7 @@ pub mod process_id;
 pub mod prompt;
 pub mod rigs;
 pub mod settings;
+pub mod signs;
 pub mod sling;
 pub mod surroundings;
 mod town;

@@ -1,4 +1,4 @@
-//! What the daemon's patrol cleans away: old events and logs. // SPEC B7, D8
+//! What the daemon's patrol cleans away: old events, letters, notices and logs. // SPEC B7, D8
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -18,6 +18,10 @@ pub fn clean(town: &Town, store: &mut Store, settings: &Settings, stamp: &Stamp)
         && store.prunable_events(before)? > 0
     {
         store.prune_events(before, stamp)?;
+    }
+    if let Ok(before) = stamp.now.checked_sub(events_age) {
+        store.prune_mail(before, stamp)?;
+        store.prune_notices(before, stamp)?;
     }
     let live: Vec<String> = store.live_runs()?.into_iter().map(|run| run.id).collect();
     prune_logs(town, age("retention.logs"), &live)

@@ -27,6 +27,8 @@ pub struct Settings {
     pub start_timeout: SignedDuration,
     /// `None`: runs may last for ever.
     pub max_run: Option<SignedDuration>,
+    /// Silence after which a run counts as stalled.
+    pub stall_after: SignedDuration,
     pub heartbeat: SignedDuration,
     pub sweep: SignedDuration,
     policy: Policy,
@@ -62,6 +64,7 @@ impl Settings {
             spawn_delay: PerSide { scheduler: span("scheduler.spawn_delay"), queue: span("queue.spawn_delay") },
             start_timeout: span("scheduler.start_timeout"),
             max_run: some(span("witness.max_run")),
+            stall_after: span("witness.stall_after"),
             heartbeat: span("daemon.heartbeat"),
             sweep: span("convoy.sweep"),
             policy: policy(&config),

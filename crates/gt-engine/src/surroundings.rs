@@ -4,6 +4,7 @@
 //! waits or starts a thread on the way from cause to effect. (DESIGN decision 9) Files under the town's own directory
 //! are not part of it; they are read and written directly.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -15,6 +16,7 @@ use jiff::Timestamp;
 use crate::error::TownError;
 use crate::lock::{Held, Lock};
 use crate::process_id;
+use crate::signs;
 use crate::town::Town;
 use crate::wait;
 
@@ -52,6 +54,10 @@ pub trait Surroundings: Send + Sync {
     fn n_threads(&self) -> usize;
 
     fn worktrees(&self) -> &dyn Worktrees;
+
+    /// When these runs last gave a sign of life, as far as anybody can tell. Only those that seem to be silent since then
+    /// have to be looked for everywhere.
+    fn last_signs(&self, town: &Town, runs: &[&str], silent_before: Timestamp) -> BTreeMap<String, Timestamp>;
 }
 
 /// What git does for polecats.
@@ -177,6 +183,10 @@ impl Surroundings for Machine {
 
     fn worktrees(&self) -> &dyn Worktrees {
         &Git
+    }
+
+    fn last_signs(&self, town: &Town, runs: &[&str], silent_before: Timestamp) -> BTreeMap<String, Timestamp> {
+        signs::last_signs(town, runs, silent_before)
     }
 }
 

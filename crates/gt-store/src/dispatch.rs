@@ -2,6 +2,7 @@
 //!
 //! Each verb is one transaction. What may start is decided by `gt_core::plan`; starting it is the engine's.
 
+pub(crate) mod alarms;
 pub(crate) mod check;
 pub(crate) mod claim;
 pub(crate) mod contexts;
@@ -20,3 +21,4 @@ pub(crate) mod sling;
 pub(crate) mod staging;
 pub(crate) mod steps;
 pub(crate) mod tellings;
+pub(crate) mod witness;

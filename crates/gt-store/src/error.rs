@@ -12,6 +12,8 @@ pub enum StoreError {
     NoBead { id: String, near: Vec<String> },
     #[error("there is no rig `{name}`")]
     NoRig { name: String, near: Vec<String> },
+    #[error("there is no letter {id}")]
+    NoLetter { id: i64 },
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error("the store {} was written by a newer gt (schema {found}; this one knows {known})", path.display())]

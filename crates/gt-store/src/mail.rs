@@ -1,14 +1,20 @@
 //! Mail: short letters that stay until somebody has read them. // SPEC R3
 
 use gt_core::event::EventType;
+use gt_core::text;
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
-use crate::error::Result;
-use crate::events;
-use crate::rows::micros;
-use crate::store::Stamp;
+use crate::error::{Result, StoreError};
+use crate::rows::{micros, timestamp};
+use crate::store::{Stamp, Store};
+use crate::{events, query};
+
+/// Who gets what only a person can settle.
+pub const MAYOR: &str = "mayor";
+/// Who gets what was recovered. It acts by itself, so nobody has to read its letters.
+pub const DEACON: &str = "deacon";
 
 /// A letter that is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +39,95 @@ pub struct Letter {
     pub run: Option<String>,
     pub sent_at: Timestamp,
     pub read_at: Option<Timestamp>,
+}
+
+/// The newest letters of somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inbox {
+    /// The newest last.
+    pub letters: Vec<Letter>,
+    /// Whether there are older ones.
+    pub more: bool,
+}
+
+const SELECT: &str = "SELECT id, recipient, sender, subject, body, bead, run, sent_at, read_at FROM mail";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Letter> {
+    Ok(Letter {
+        id: row.get(0)?,
+        to: row.get(1)?,
+        from: row.get(2)?,
+        subject: row.get(3)?,
+        body: row.get(4)?,
+        bead: row.get(5)?,
+        run: row.get(6)?,
+        sent_at: timestamp(row.get(7)?),
+        read_at: row.get::<_, Option<i64>>(8)?.map(timestamp),
+    })
+}
+
+impl Store {
+    /// Sends a letter; returns its number.
+    pub fn send_mail(&mut self, new: &NewLetter, stamp: &Stamp) -> std::result::Result<i64, StoreError> {
+        check(new)?;
+        self.write(stamp, |tx| {
+            if let Some(bead) = &new.bead {
+                query::require(tx, bead)?;
+            }
+            put(tx, new, stamp)
+        })
+    }
+
+    /// The newest letters of somebody: those that were not read, or all.
+    pub fn inbox(&mut self, who: &str, with_read: bool, limit: usize) -> std::result::Result<Inbox, StoreError> {
+        self.read(|tx| {
+            let unread = if with_read { "" } else { "AND read_at IS NULL" };
+            let sql = format!("{SELECT} WHERE recipient = ?1 {unread} ORDER BY id DESC LIMIT ?2");
+            let n_wanted = i64::try_from(limit).unwrap_or(i64::MAX - 1).saturating_add(1);
+            let mut query = tx.prepare_cached(&sql)?;
+            let mut letters: Vec<Letter> =
+                query.query_map(params![who, n_wanted], from_row)?.collect::<rusqlite::Result<_>>()?;
+            let more = letters.len() > limit;
+            letters.truncate(limit);
+            letters.reverse();
+            Ok(Inbox { letters, more })
+        })
+    }
+
+    /// How many letters somebody has not read.
+    pub fn n_unread(&mut self, who: &str) -> std::result::Result<usize, StoreError> {
+        self.read(|tx| {
+            let sql = "SELECT count(*) FROM mail WHERE recipient = ?1 AND read_at IS NULL";
+            Ok(tx.prepare_cached(sql)?.query_row([who], |row| row.get::<_, i64>(0))? as usize)
+        })
+    }
+
+    /// A letter, which is read from now on.
+    pub fn read_mail(&mut self, id: i64, stamp: &Stamp) -> std::result::Result<Letter, StoreError> {
+        self.write(stamp, |tx| {
+            tx.execute(
+                "UPDATE mail SET read_at = ?2 WHERE id = ?1 AND read_at IS NULL",
+                params![id, micros(stamp.now)],
+            )?;
+            let found = tx.prepare_cached(&format!("{SELECT} WHERE id = ?1"))?.query_row([id], from_row).optional()?;
+            found.ok_or(StoreError::NoLetter { id })
+        })
+    }
+
+    /// Deletes letters that were sent before then and have served; says how many went. What a person has not read stays.
+    pub fn prune_mail(&mut self, before: Timestamp, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
+        self.write(stamp, |tx| {
+            let sql = "DELETE FROM mail WHERE sent_at < ?1 AND (read_at IS NOT NULL OR recipient = ?2)";
+            Ok(tx.execute(sql, params![micros(before), DEACON])?)
+        })
+    }
+}
+
+fn check(new: &NewLetter) -> Result<()> {
+    text::check_word("recipient", &new.to)
+        .and_then(|()| text::check_subject(&new.subject))
+        .and_then(|()| text::check_body("letter", &new.body))
+        .map_err(|bad| StoreError::Refused(bad.into()))
 }
 
 /// Sends a letter as a part of what it tells of.

@@ -2,6 +2,8 @@
 
 #[path = "it/exercise/claims.rs"]
 mod claims;
+#[path = "it/dispatch/alarms.rs"]
+mod dispatch_alarms;
 #[path = "it/dispatch/claims.rs"]
 mod dispatch_claims;
 #[path = "it/dispatch/contexts.rs"]
@@ -40,6 +42,8 @@ mod import_cycles;
 mod inspection;
 #[path = "it/exercise/lists.rs"]
 mod lists;
+#[path = "it/exercise/mail.rs"]
+mod mail;
 #[path = "it/exercise/moves.rs"]
 mod moves;
 #[path = "it/random.rs"]

@@ -16,6 +16,7 @@ pub(crate) mod formula;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod keeper;
+pub(crate) mod mail;
 pub(crate) mod man;
 pub(crate) mod polecat;
 pub(crate) mod prime;
@@ -48,6 +49,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Scheduler(args) => return scheduler::run(context, args),
         Command::Queue(args) => return queue::run(context, *args),
         Command::Convoy(args) => convoy::run(context, *args)?,
+        Command::Mail(args) => mail::run(context, args)?,
         Command::Polecat(args) => polecat::run(context, args)?,
         Command::Daemon(args) => daemon::run(context, &args)?,
         Command::Keeper(args) => keeper::run(&args)?,

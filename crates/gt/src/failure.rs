@@ -150,6 +150,10 @@ impl From<&StoreError> for Failure {
                 (Kind::NotFound, did_you_mean(near, "`gt bead list --all` shows what there is"))
             }
             StoreError::NoRig { near, .. } => (Kind::NotFound, did_you_mean(near, "`gt rig list` shows what there is")),
+            StoreError::NoLetter { .. } => (
+                Kind::NotFound,
+                "`gt mail inbox --all` shows what there is; `gt mail inbox WHO --all` somebody's".into(),
+            ),
             StoreError::Refused(refusal) => return refusal.into(),
             StoreError::NewerSchema { .. } => {
                 (Kind::Unreachable, "use the newer gt that wrote it; nothing was changed".into())

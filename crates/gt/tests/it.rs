@@ -70,6 +70,8 @@ mod init;
 mod lazy;
 #[path = "it/moments.rs"]
 mod moments;
+#[path = "it/recovery.rs"]
+mod recovery;
 #[path = "it/refusals.rs"]
 mod refusals;
 #[path = "it/rigs.rs"]

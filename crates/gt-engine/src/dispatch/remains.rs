@@ -9,6 +9,7 @@ use gt_store::{Ended, Findings, Run, Started, Store};
 use super::Dispatcher;
 use crate::error::TownError;
 use crate::settings::{Isolation, Settings};
+use crate::signs;
 use crate::surroundings;
 use crate::worktrees;
 
@@ -56,6 +57,7 @@ impl Dispatcher {
             branch: branch.flatten(),
             kept: None, // all are looked at together
             told: self.last_words(run, settings),
+            last_output: signs::last_output(&self.town, &run.id),
         })
     }
 

@@ -7,6 +7,7 @@ mod fields;
 mod formula;
 mod jsonl;
 mod keeper;
+mod output;
 mod session_names;
 mod units;
 mod words;
@@ -22,6 +23,7 @@ pub const ALL: &[Target] = &[
     formula::TARGET,
     jsonl::TARGET,
     keeper::TARGET,
+    output::TARGET,
     session_names::TARGET,
     units::TARGET,
     words::TARGET,

@@ -41,6 +41,11 @@ fn a_config_file_and_its_edits_keep_their_promises() {
 }
 
 #[test]
+fn the_last_lines_of_an_output_keep_their_promises() {
+    check("output", 5_000);
+}
+
+#[test]
 fn json_inside_the_store_keeps_its_promises() {
     check("fields", 5_000);
 }
@@ -163,7 +168,7 @@ fn each_seed_is_heard_of_before_its_input_is_tried() {
 
 #[test]
 fn what_cannot_be_searched_is_refused_in_a_sentence() {
-    let names = "agent-events, config, exec, fields, formula, jsonl, keeper, session-names, units, words";
+    let names = "agent-events, config, exec, fields, formula, jsonl, keeper, output, session-names, units, words";
     for (args, wanted) in [
         (&["--target", "word"][..], format!("there is no target `word`; there are {names}")),
         (&["--target"], "`--target` needs a value".to_owned()),

@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use crate::dispatch::runs::{Run, by_id};
-use crate::dispatch::{hooks, steps};
+use crate::dispatch::{alarms, hooks, steps};
 use crate::error::{Result, StoreError};
 use crate::rows::micros;
 use crate::store::{Stamp, Store};
@@ -34,7 +34,7 @@ impl Store {
         self.write(stamp, |tx| take_report(tx, report, stamp))
     }
 
-    /// Remembers that a person is asked to look at a bead: a comment, a label, an event.
+    /// Remembers that a person is asked to look at a bead: a comment, a label, an event, a letter.
     pub fn escalate(
         &mut self,
         bead: &str,
@@ -50,7 +50,8 @@ impl Store {
             beads::add_comment(tx, key, bead, words, stamp)?;
             beads::relabel(tx, key, bead, &[ESCALATED.to_owned()], &[], stamp)?;
             let data = json!({ "text": words });
-            events::append_of_run(tx, stamp, EventType::BeadEscalated, bead, run.unwrap_or_default(), &data)
+            events::append_of_run(tx, stamp, EventType::BeadEscalated, bead, run.unwrap_or_default(), &data)?;
+            alarms::asked(tx, bead, run, words, stamp)
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::dispatch::claim::Findings;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::records::{self, Hold, Record};
 use crate::dispatch::tellings::{self, Telling};
-use crate::dispatch::{hooks, polecats, scheduler, steps};
+use crate::dispatch::{alarms, hooks, polecats, scheduler, steps};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key, micros, timestamp};
@@ -54,6 +54,11 @@ pub struct Run {
     pub stop: Option<StopOrder>,
     pub outcome: Option<Outcome>,
     pub end_reason: Option<String>,
+    /// What it printed last, if it did not finish.
+    pub last_output: Option<String>,
+    /// When it was last found to be silent for too long, and interrupted for it.
+    pub stalled_at: Option<Timestamp>,
+    pub interrupted_at: Option<Timestamp>,
     /// What it does, by its agent's word.
     pub activity: Option<Activity>,
     pub activity_at: Option<Timestamp>,
@@ -120,6 +125,8 @@ pub struct Ended {
     pub kept: Option<String>,
     /// What it had told until then.
     pub told: Option<Telling>,
+    /// What it printed last.
+    pub last_output: Option<String>,
 }
 
 const SELECT: &str = "SELECT run.id, bead.id, bead.title, bead.standing IS NULL, bead.closed_at, run.context, run.rig,
@@ -128,7 +135,8 @@ const SELECT: &str = "SELECT run.id, bead.id, bead.title, bead.standing IS NULL,
     run.stop_outcome, run.stop_reason, run.outcome, run.end_reason, run.bead, run.activity, run.waiting_for,
     run.activity_at, run.conversation, run.tokens_in, run.tokens_out, run.tokens_cached, run.cost,
     (SELECT 'step ' || place || ' of ' || (SELECT max(place) FROM step WHERE bead = run.bead) || ': ' || title FROM step
-       WHERE bead = run.bead AND done_at IS NULL AND run.state <> 'ended' ORDER BY place LIMIT 1)
+       WHERE bead = run.bead AND done_at IS NULL AND run.state <> 'ended' ORDER BY place LIMIT 1),
+    run.last_output, run.stalled_at, run.interrupted_at
   FROM run JOIN bead ON bead.key = run.bead";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
@@ -173,6 +181,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         end_reason: row.get(28)?,
         key: row.get(29)?,
         step: row.get(38)?,
+        last_output: row.get(39)?,
+        stalled_at: time(40)?,
+        interrupted_at: time(41)?,
         activity: row.get_ref(30)?.as_str_or_null()?.and_then(|word| Activity::parse(word, waiting_for)),
         activity_at: time(32)?,
         conversation: row.get(33)?,
@@ -371,7 +382,7 @@ fn record_not_started(tx: &Connection, failure: &NotStarted, policy: &Policy, st
         // Whoever stopped it does not want it to be tried again.
         (Some(context), Some(stop)) => {
             contexts::close(tx, &context, CloseReason::Cleared, Some(&stop.reason), stamp)?;
-            plan_next(tx, &run, Outcome::Stopped, &stop.reason, policy, stamp)?;
+            plan_next(tx, &run, Outcome::Stopped, &stop.reason, None, policy, stamp)?;
         }
         (None, _) => {}
     }
@@ -412,6 +423,10 @@ fn reopen(tx: &Connection, context: &Context, failure: &NotStarted, policy: &Pol
         record.context = Some(context.id.clone());
         records::save(tx, context.bead, &record)?;
         contexts::close(tx, context, CloseReason::CircuitBroken, Some(&failure.error), stamp)?;
+        // Every try that is let through later breaks it again; one letter says it all.
+        if context.failures < policy.max_failures {
+            alarms::circuit_broken(tx, &work, failures, &failure.error, stamp)?;
+        }
     }
     Ok(())
 }
@@ -467,8 +482,9 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
         tellings::count(tx, &run, &telling.told, stamp)?;
     }
     end_run(tx, &run, outcome, &reason, stamp)?;
-    tx.prepare_cached("UPDATE run SET exit_code = ?2, exit_signal = ?3, failure = ?4 WHERE id = ?1")?
-        .execute(params![run.id, end.code, end.signal, failure.map(|failure| failure.class.as_str())])?;
+    let last_output = end.last_output.as_deref().filter(|_| !outcome.is_progress());
+    tx.prepare_cached("UPDATE run SET exit_code = ?2, exit_signal = ?3, failure = ?4, last_output = ?5 WHERE id = ?1")?
+        .execute(params![run.id, end.code, end.signal, failure.map(|failure| failure.class.as_str()), last_output])?;
     if let (Some(telling), Some(failure), true) = (&end.told, failure, outcome.is_the_agents()) {
         tellings::hold_up(tx, &run, failure, telling.vendor, stamp)?;
     }
@@ -476,7 +492,7 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
     close_claimed(tx, &run, stamp)?;
     let data = json!({ "outcome": outcome.as_str(), "reason": reason, "exit_code": end.code, "signal": end.signal,
                        "leftover": end.leftover, "polecat": run.polecat, "rig": run.rig, "branch": run.branch,
-                       "failure": failure.map(|failure| failure.class.as_str()) });
+                       "failure": failure.map(|failure| failure.class.as_str()), "last_output": last_output });
     events::append_of_run(tx, stamp, EventType::RunEnded, &run.bead, &run.id, &data)?;
     if let Some(kept) = &end.kept {
         let data = json!({ "rig": run.rig, "polecat": run.polecat, "worktree": run.worktree, "why": kept });
@@ -500,8 +516,9 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
     }
     let is_put_off = outcome == Outcome::Deferred && contexts::live_of(tx, run.key)?.is_none();
     let status = if is_put_off { Status::Deferred } else { Status::Open };
-    plan_next(tx, &run, outcome, &reason, policy, stamp)?;
-    release(tx, run.key, &run, status, stamp)
+    plan_next(tx, &run, outcome, &reason, last_output, policy, stamp)?;
+    release(tx, run.key, &run, status, stamp)?;
+    alarms::recovered(tx, &run, outcome, &reason, last_output, stamp)
 }
 
 /// Remembers where a run worked whose start nobody lived to record.
@@ -522,7 +539,15 @@ impl Run {
 }
 
 /// What is to become of a bead whose run ended without finishing it. // SPEC R2, D5
-fn plan_next(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, policy: &Policy, stamp: &Stamp) -> Result<()> {
+fn plan_next(
+    tx: &Connection,
+    run: &Run,
+    outcome: Outcome,
+    reason: &str,
+    last_output: Option<&str>,
+    policy: &Policy,
+    stamp: &Stamp,
+) -> Result<()> {
     let mut record: Record = records::load(tx, run.key)?;
     record.attempts += i64::from(outcome.costs_an_attempt());
     record.last_failure = Some(reason.to_owned());
@@ -538,6 +563,7 @@ fn plan_next(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, policy:
             record.hold = Some(Hold::OutOfAttempts);
             let data = json!({ "attempts": record.attempts, "reason": reason, "branch": record.branch });
             events::append_of_run(tx, stamp, EventType::BeadEscalated, &run.bead, &run.id, &data)?;
+            alarms::out_of_attempts(tx, run, &record, last_output, stamp)?;
         }
         outcome => is_next = outcome.is_tried_again(),
     }

@@ -8,9 +8,9 @@ use gt_core::plan::{Trouble, TroubleOf, account_of};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
-use crate::dispatch::contexts;
 use crate::dispatch::runs::{self, Run};
 use crate::dispatch::scheduler;
+use crate::dispatch::{alarms, contexts};
 use crate::error::Result;
 use crate::events;
 use crate::rows::{micros, timestamp};
@@ -79,6 +79,7 @@ fn turn(tx: &Connection, run: &Run, told: &Told, stamp: &Stamp) -> Result<()> {
     let (kind, data) = match now.and_then(Activity::need) {
         Some(need) => {
             let data = json!({ "for": need.as_str(), "polecat": run.polecat, "rig": run.rig });
+            alarms::waiting(tx, run, need, &data, stamp)?;
             (EventType::RunWaiting, data)
         }
         None if was_waiting => (EventType::RunResumed, json!({ "polecat": run.polecat, "rig": run.rig })),

@@ -100,6 +100,7 @@ pub(crate) fn ended(run: &str) -> Ended {
         branch: None,
         kept: None,
         told: None,
+        last_output: None,
     }
 }
 

@@ -3,8 +3,7 @@
 mod screen;
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
 
 use clap::{Args, Subcommand};
 use gt_core::agent::{Activity, Need, Usage};
@@ -13,9 +12,11 @@ use gt_core::time;
 use gt_engine::dispatch;
 use gt_engine::once;
 use gt_engine::settings::Settings;
+use gt_engine::signs;
 use gt_engine::{Town, TownError, process_id};
-use gt_runtime::{Handle, terminal, worktree};
+use gt_runtime::{Handle, worktree};
 use gt_store::{Polecat, Run, Store};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -146,36 +147,35 @@ pub(crate) struct Worker {
 
 /// Every worker, by rig and name.
 pub(crate) fn workers(town: &Town, store: &mut Store, settings: &Settings) -> Result<Vec<Worker>, Failure> {
-    let stall_after = settings.config.duration("witness.stall_after");
     let mut workers = Vec::new();
     for polecat in store.polecats()? {
         let run = match polecat.run.as_ref().or(polecat.last_run.as_ref()) {
             Some(run) => store.run(run)?,
             None => None,
         };
-        let state = state(town, &polecat, run.as_ref(), stall_after);
+        let state = state(&polecat, run.as_ref());
         workers.push(Worker { polecat, run, state });
     }
-    listen_to_screens(town, &mut workers, stall_after);
+    look_for_signs(town, &mut workers, settings.stall_after);
     Ok(workers)
 }
 
-/// The log of a run in a terminal is written at its end, so whoever seems to be silent is asked for on its screen.
-fn listen_to_screens(town: &Town, workers: &mut [Worker], stall_after: Duration) {
-    if workers.iter().all(|worker| worker.state != "stalled") {
-        return;
-    }
-    let screens = terminal::last_output(&town.keeper_dir()).unwrap_or_default();
-    for worker in workers.iter_mut().filter(|worker| worker.state == "stalled") {
-        let last = worker.run.as_ref().and_then(|run| screens.get(&run.id));
-        if last.is_some_and(|at| !is_longer_ago(*at, stall_after)) {
-            worker.state = "working";
+/// Who works, and has given no sign of life for so long, is stalled; of whom nobody can tell that is not said.
+fn look_for_signs(town: &Town, workers: &mut [Worker], stall_after: SignedDuration) {
+    let at_work = |worker: &Worker| worker.run.as_ref().filter(|_| worker.state == "working").map(|run| run.id.clone());
+    let runs: Vec<String> = workers.iter().filter_map(at_work).collect();
+    let ids: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let silent_before = Timestamp::now().checked_sub(stall_after).unwrap_or(Timestamp::MIN);
+    let signs = signs::last_signs(town, &ids, silent_before);
+    for worker in workers {
+        if at_work(worker).and_then(|run| signs.get(&run)).is_some_and(|at| *at < silent_before) {
+            worker.state = "stalled";
         }
     }
 }
 
 /// What it does, by looking.
-fn state(town: &Town, polecat: &Polecat, run: Option<&Run>, stall_after: Duration) -> &'static str {
+fn state(polecat: &Polecat, run: Option<&Run>) -> &'static str {
     let Some(run) = run.filter(|run| polecat.run.is_some() && run.is_live()) else {
         return if polecat.kept.is_some() { "gone" } else { "idle" };
     };
@@ -187,7 +187,6 @@ fn state(town: &Town, polecat: &Polecat, run: Option<&Run>, stall_after: Duratio
         }
         // Who waits for somebody is silent with reason.
         _ if run.waits_for().is_some() => "waiting",
-        _ if is_silent(&[town.log_path(&run.id), town.events_path(&run.id)], stall_after) => "stalled",
         _ => "working",
     }
 }
@@ -195,16 +194,6 @@ fn state(town: &Town, polecat: &Polecat, run: Option<&Run>, stall_after: Duratio
 /// Its process, if it is one of this machine.
 fn process_of(run: &Run) -> Option<Handle> {
     dispatch::known(run).handle.filter(Handle::is_here)
-}
-
-/// Whether nothing was written for so long to any of these; where none is there nobody can tell.
-fn is_silent(files: &[PathBuf], stall_after: Duration) -> bool {
-    let modified = files.iter().filter_map(|file| std::fs::metadata(file).and_then(|data| data.modified()).ok()).max();
-    modified.is_some_and(|at| is_longer_ago(at, stall_after))
-}
-
-fn is_longer_ago(at: SystemTime, span: Duration) -> bool {
-    SystemTime::now().duration_since(at).is_ok_and(|past| past > span)
 }
 
 fn open(context: &Context) -> Result<(Town, Settings, Store), Failure> {
@@ -291,6 +280,7 @@ fn worker_json(worker: &Worker) -> Value {
         "tokens_cached": usage.map(|usage| usage.tokens_cached),
         "cost_usd": usage.map(|usage| usage.cost_micros as f64 / 1e6),
         "last_bead": worker.polecat.bead,
+        "last_output": worker.run.as_ref().and_then(|run| run.last_output.as_ref()),
     })
 }
 
@@ -351,12 +341,17 @@ fn show(context: &Context, name: &str) -> Result<(), Failure> {
         ("log", run.and_then(|run| run.log.clone())),
         ("started", run.and_then(|run| time_of(run.started_at))),
         ("ended", run.and_then(|run| time_of(run.ended_at))),
+        ("stalled", live.and_then(|run| time_of(run.stalled_at))),
         ("outcome", run.and_then(|run| Some(format!("{}: {}", run.outcome?.as_str(), run.end_reason.as_deref()?)))),
     ];
     for (name, value) in fields {
         if let Some(value) = value {
             text.extend(["\n  ", &paint(DIM, &format!("{name:<9}")), " ", &value]);
         }
+    }
+    if let Some(output) = run.and_then(|run| run.last_output.as_ref()) {
+        text.extend(["\n  ", &paint(DIM, "last output")]);
+        text.extend(output.lines().map(|line| format!("\n    {line}")));
     }
     context.say(&text)
 }

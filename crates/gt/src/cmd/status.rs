@@ -7,7 +7,7 @@ use gt_core::time;
 use gt_engine::Town;
 use gt_engine::config::Config;
 use gt_engine::lock::{Holder, Lock};
-use gt_store::{ConvoyProgress, Outlook, Plea};
+use gt_store::{ConvoyProgress, MAYOR, Outlook, Plea};
 use serde_json::{Value, json};
 
 use super::polecat::{self, Worker};
@@ -32,6 +32,8 @@ struct Screen {
     outlook: Outlook,
     workers: Vec<Worker>,
     pleas: Vec<Plea>,
+    /// Letters that the mayor has not read.
+    n_unread: usize,
     convoys: Vec<ConvoyProgress>,
     n_convoys: i64,
     n_ready: usize,
@@ -69,6 +71,7 @@ fn look(context: &Context) -> Result<Screen, Failure> {
         outlook,
         workers,
         pleas,
+        n_unread: store.n_unread(MAYOR)?,
         convoys,
         n_convoys,
         config_problem,
@@ -138,6 +141,11 @@ fn needs(screen: &Screen) -> Option<String> {
     }
     for worker in screen.workers.iter().filter(|worker| ["stalled", "gone"].contains(&worker.state)) {
         lines.push(format!("  {sign} {}", polecat::line(worker, 0)));
+    }
+    match screen.n_unread {
+        0 => {}
+        1 => lines.push(format!("  {sign} 1 letter was not read: `gt mail inbox`")),
+        n => lines.push(format!("  {sign} {n} letters were not read: `gt mail inbox`")),
     }
     let n = lines.len();
     (n > 0).then(|| part("Needs a person", lines, n))
@@ -213,6 +221,7 @@ fn screen_json(screen: &Screen) -> Value {
             "blocked": one.is_blocked(),
             "reasons": one.reasons,
         })).collect::<Vec<_>>(),
+        "unread_mail": screen.n_unread,
         "needs": screen.pleas.iter().map(|plea| json!({ "bead": plea.bead, "reason": plea.reason }))
             .collect::<Vec<_>>(),
         "guards": screen.policy.guards.iter().map(|guard| &guard.message).collect::<Vec<_>>(),

@@ -150,9 +150,10 @@ fn an_agent_that_ends_without_a_word_is_tried_again_and_then_a_person_is_asked()
     [TOWN]  daemon runs (process [PID])
     0 of 5 slots taken, 5 free, deferred dispatch
 
-    Needs a person (1)
+    Needs a person (2)
       ! gt-a Do gt-a
           3 attempts ended unfinished (exit code 7); a person has to look: then `gt scheduler retry gt-a`
+      ! 1 letter was not read: `gt mail inbox`
 
     Nothing runs.
 

@@ -264,9 +264,10 @@ fn an_agent_that_asks_for_a_person_is_heard_and_goes_on() {
     let fleet = slung("gt escalate 'which of the two APIs?'; touch \"$HOME/asked\"; exec sleep 600");
     fleet.await_file("asked");
     let status = fleet.town.gt(["status"]);
-    assert!(status.stdout.contains("Needs a person (1)"), "{status}");
+    assert!(status.stdout.contains("Needs a person (2)"), "{status}");
     assert_eq!(fleet.town.gt(["polecat", "list", "--json"]).json()[0]["state"], "working");
     fleet.town.gt(["bead", "label", "remove", "gt-a", "gt:escalated"]).success();
+    fleet.town.gt(["mail", "read", "1"]).success();
     let after = fleet.town.gt(["status"]);
     assert!(!after.stdout.contains("Needs a person"), "{after}");
     snapshot!(status.to_string(), @r"
@@ -274,9 +275,10 @@ fn an_agent_that_asks_for_a_person_is_heard_and_goes_on() {
     [TOWN]  daemon runs (process [PID])
     1 of 5 slots taken, 4 free, deferred dispatch
 
-    Needs a person (1)
+    Needs a person (2)
       ! gt-a Do gt-a
           which of the two APIs?
+      ! 1 letter was not read: `gt mail inbox`
 
     Running (1)
       ● shop/Toast  working   gt-a Do gt-a  since [TIME]

@@ -59,9 +59,10 @@ fn a_start_that_fails_three_times_breaks_the_circuit_visibly() {
     [TOWN]  daemon runs (process [PID])
     0 of 5 slots taken, 5 free, deferred dispatch
 
-    Needs a person (1)
+    Needs a person (2)
       ! gt-a Do gt-a
           its circuit is broken ([TOWN]/shop has no branch `nosuch`, and neither has its origin); one more try at [TIME], or now with `gt scheduler retry gt-a`
+      ! 1 letter was not read: `gt mail inbox`
 
     Nothing runs.
 

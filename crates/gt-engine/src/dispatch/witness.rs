@@ -1,0 +1,122 @@
+//! The witness of a pass: what is done about runs that give no sign of life. // SPEC R1
+//!
+//! What is to be done is decided by `gt_core::witness` and written down first. A run is looked at only when its silence
+//! could have lasted long enough, so nobody looks at files all the time.
+
+use std::collections::BTreeMap;
+
+use gt_core::agent::Activity;
+use gt_core::run::{Outcome, RunState, StopOrder};
+use gt_core::witness::{self, Silence, Step};
+use gt_runtime::Stop;
+use gt_store::{Run, Store};
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Dispatcher, known};
+use crate::error::TownError;
+use crate::settings::Settings;
+
+/// When each silent run is looked at next.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    span: SignedDuration,
+    by_run: BTreeMap<String, Timestamp>,
+}
+
+impl Looks {
+    /// Forgets who is not watched any more, and everybody when the span has changed.
+    fn follow(&mut self, watched: &[&Run], span: SignedDuration) {
+        if self.span != span {
+            *self = Looks { span, by_run: BTreeMap::new() };
+        }
+        self.by_run.retain(|id, _| watched.iter().any(|run| run.id == *id));
+    }
+
+    /// When its silence could have lasted too long.
+    fn next(&self, run: &Run, span: SignedDuration) -> Timestamp {
+        let answered = run.interrupted_at.or(run.stalled_at).unwrap_or_else(|| last_known(run));
+        self.by_run.get(&run.id).copied().unwrap_or_else(|| after(answered, span))
+    }
+}
+
+impl Dispatcher {
+    /// Answers the silence of these runs.
+    pub(super) fn witness(&mut self, runs: &[&Run], store: &mut Store, settings: &Settings) -> Result<(), TownError> {
+        let (now, span) = (self.now(), settings.stall_after);
+        let watched: Vec<&Run> = runs.iter().copied().filter(|run| is_watched(run, now)).collect();
+        self.looks.follow(&watched, span);
+        let due: Vec<&Run> = watched.into_iter().filter(|run| now >= self.looks.next(run, span)).collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<&str> = due.iter().map(|run| run.id.as_str()).collect();
+        let silent_before = now.checked_sub(span).unwrap_or(Timestamp::MIN);
+        let signs = self.around.last_signs(&self.town, &ids, silent_before);
+        for run in due {
+            // Where nobody can tell nobody is blamed.
+            let next = match signs.get(&run.id) {
+                Some(at) => self.answer(run, last_known(run).max(*at), store, span)?,
+                None => after(now, span),
+            };
+            self.looks.by_run.insert(run.id.clone(), next);
+        }
+        Ok(())
+    }
+
+    /// Does what is to be done about a run that is silent since then; returns when to look again.
+    fn answer(
+        &mut self,
+        run: &Run,
+        since: Timestamp,
+        store: &mut Store,
+        span: SignedDuration,
+    ) -> Result<Timestamp, TownError> {
+        let stamp = self.stamp();
+        let silence = Silence { since, stalled_at: run.stalled_at, interrupted_at: run.interrupted_at };
+        match witness::step(silence, span, stamp.now) {
+            Step::Wait(at) => return Ok(at),
+            Step::Report => drop(store.report_stall(run, since, &stamp)?),
+            Step::Interrupt => {
+                // One that does not reach it is as good as one that it ignores.
+                if store.note_interrupt(run, since, &stamp)? {
+                    self.runtime.stop(&known(run), Stop::Interrupt)?;
+                }
+            }
+            Step::Stop => {
+                let order = StopOrder {
+                    at: stamp.now,
+                    by: self.actor.clone(),
+                    outcome: Outcome::TimedOut,
+                    reason: "it gave no sign of life, and an interrupt did not change that".to_owned(),
+                };
+                store.order_stop(&run.id, &order, &stamp)?;
+                self.stop(run, Stop::Gently)?;
+            }
+        }
+        Ok(after(stamp.now, span))
+    }
+
+    /// When the silence of a run has to be looked at, if it is watched.
+    pub(super) fn next_witness(&self, run: &Run, settings: &Settings) -> Option<Timestamp> {
+        is_watched(run, self.now()).then(|| self.looks.next(run, settings.stall_after))
+    }
+}
+
+/// Who is being started is left alone; who waits for somebody, or has nothing more to do, is silent with reason.
+fn is_watched(run: &Run, now: Timestamp) -> bool {
+    run.state == RunState::Working
+        && run.stop.is_none()
+        && run.finished_at(now).is_none()
+        && run.waits_for().is_none()
+        && run.activity != Some(Activity::TurnOver)
+}
+
+/// The last sign of life that is recorded.
+fn last_known(run: &Run) -> Timestamp {
+    let started_at = run.started_at.unwrap_or(run.claimed_at);
+    run.activity_at.map_or(started_at, |at| at.max(started_at))
+}
+
+fn after(at: Timestamp, span: SignedDuration) -> Timestamp {
+    at.checked_add(span).unwrap_or(Timestamp::MAX)
+}
