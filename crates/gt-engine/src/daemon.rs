@@ -24,6 +24,7 @@ use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::{TownError, chain};
 use crate::formulas::Library;
 use crate::lock::{Held, Lock};
+use crate::notify::Notifier;
 use crate::pace::{Batch, Pace};
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
@@ -96,6 +97,7 @@ pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
         daemon.dispatcher.follow_records(follow);
     }
     drop(sender);
+    daemon.notifier = Some(Notifier::start(town, actor)?);
     daemon.serve(&causes);
     daemon.end()
 }
@@ -200,6 +202,8 @@ pub struct Daemon {
     next_patrol: Timestamp,
     /// When open convoys are searched for what nobody is on.
     next_sweep: Timestamp,
+    /// Whoever tells others what happens here, where there is somebody.
+    notifier: Option<Notifier>,
     is_stopping: bool,
 }
 
@@ -245,6 +249,7 @@ impl Daemon {
             record_at: None,
             next_patrol,
             next_sweep,
+            notifier: None,
             is_stopping: false,
         })
     }
@@ -317,6 +322,7 @@ impl Daemon {
 
     /// Sleeps until there is a cause to pass.
     fn wait(&mut self, causes: &Receiver<Cause>) -> Due {
+        self.notifier.iter().for_each(Notifier::nudge);
         let span = self.sleep_for();
         let mut due = match surroundings::receive(&*self.around, causes, span) {
             Ok(cause) => self.heed(cause),

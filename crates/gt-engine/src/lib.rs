@@ -14,6 +14,7 @@ pub mod formulas;
 pub mod git;
 pub mod intake;
 pub mod lock;
+pub mod notify;
 pub mod once;
 pub mod pace;
 pub mod patrol;

@@ -4,6 +4,7 @@
 //! written down in `docs/runtimes.md`. Which program that is, and where runs are remembered, is decided elsewhere.
 
 pub mod answers;
+mod errand;
 mod program;
 mod watcher;
 mod wire;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
+pub use self::errand::Errand;
 use self::program::{Mishap, Program};
 use self::watcher::Watcher;
 use self::wire::Request;
@@ -34,7 +36,7 @@ pub struct ExecRuntime {
 impl ExecRuntime {
     /// Nothing is called yet. `dir` is the town's directory; the program is called in it, and found from it.
     pub fn new(argv: Vec<OsString>, dir: PathBuf) -> Self {
-        Self { program: Program { argv, dir, timeout: TIMEOUT }, watcher: None }
+        Self { program: Program { argv, dir, env: Vec::new(), timeout: TIMEOUT }, watcher: None }
     }
 
     /// Another limit for the time that a call may take.

@@ -5,6 +5,7 @@
 mod exec {
     mod answers;
     mod calls;
+    mod errands;
     mod host;
     mod place;
     mod watching;

@@ -53,11 +53,11 @@ impl Store {
         })
     }
 
-    /// When the next one is to be told.
-    pub fn next_notice_at(&mut self) -> std::result::Result<Option<Timestamp>, StoreError> {
+    /// When the next one after now is to be told.
+    pub fn next_notice_at(&mut self, now: Timestamp) -> std::result::Result<Option<Timestamp>, StoreError> {
         self.read(|tx| {
-            let sql = "SELECT min(next_at) FROM notice WHERE next_at IS NOT NULL";
-            let at: Option<i64> = tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+            let sql = "SELECT min(next_at) FROM notice WHERE next_at > ?1";
+            let at: Option<i64> = tx.prepare_cached(sql)?.query_row([micros(now)], |row| row.get(0))?;
             Ok(at.map(timestamp))
         })
     }

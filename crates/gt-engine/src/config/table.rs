@@ -106,7 +106,7 @@ pub static KEYS: &[Key] = keys! {
     "convoy.sweep" SPAN, is "30s",
         "how often open convoys are searched for stranded work";
     "convoy.notify" LIST, is "[]",
-        "told of a landed convoy: commands, webhook URLs, channels, desktop";
+        "told what lands or needs a person: desktop, web hooks, commands";
 
     "witness.stall_after" SPAN, is "10m",
         "silence after which a polecat counts as stalled";

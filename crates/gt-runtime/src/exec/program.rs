@@ -42,6 +42,8 @@ const NOT_INHERITED: [&str; 4] = ["GT_RUN", "GT_KEEPER", "GT_CRASH_AT", "CLAUDEC
 pub(super) struct Program {
     pub argv: Vec<OsString>,
     pub dir: PathBuf,
+    /// Added to the environment.
+    pub env: Vec<(&'static str, String)>,
     pub timeout: Duration,
 }
 
@@ -113,6 +115,7 @@ impl Program {
         for name in NOT_INHERITED {
             command.env_remove(name);
         }
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn().map_err(not_called)?;
         let pipes = child.stdout.take().zip(child.stderr.take());
         let Some((output, complaint)) = pipes else {

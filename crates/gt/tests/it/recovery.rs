@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use crate::fleet::{Fleet, count};
 use crate::town::{Town, session, snapshot};
 
+#[path = "recovery/hooks.rs"]
+mod hooks;
+
 /// A fleet whose silence is answered every second, with a daemon.
 fn watched(script: &str) -> Fleet {
     let fleet = Fleet::with_cap(5, script);

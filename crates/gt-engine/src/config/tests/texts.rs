@@ -285,7 +285,7 @@ fn the_template_as_people_see_it() {
     # sessions.debounce_ms = 800                      # milliseconds in which messages of one sender become one turn
 
     # convoy.sweep = "30s"                            # how often open convoys are searched for stranded work
-    # convoy.notify = []                              # told of a landed convoy: commands, webhook URLs, channels, desktop
+    # convoy.notify = []                              # told what lands or needs a person: desktop, web hooks, commands
 
     # witness.stall_after = "10m"                     # silence after which a polecat counts as stalled
     # witness.max_run = "0s"                          # longest run; 0s: no limit

@@ -1,0 +1,143 @@
+//! Who is told: a command, a web hook or the desktop, each within ten seconds.
+
+use std::path::Path;
+use std::time::Duration;
+
+use gt_core::text::one_line;
+use gt_core::time;
+use gt_runtime::exec::Errand;
+use gt_store::Notice;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+/// How long one telling may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// What a desktop shows at the most.
+const SHOWN_CHARS_MAX: usize = 500;
+
+/// An entry of `convoy.notify`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Stands for the entry where it is remembered: the entry itself may hold a secret.
+    pub(super) key: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Desktop,
+    Web { url: String },
+    Command { command: String },
+}
+
+/// Why somebody does not know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Untold {
+    /// It may work later.
+    Failed(String),
+    /// It never will, as things are.
+    Never(String),
+}
+
+impl Target {
+    pub(super) fn parse(text: &str) -> Target {
+        let hash = Sha256::digest(text.as_bytes());
+        let key = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        let is_web = ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme));
+        let kind = match text {
+            "desktop" => Kind::Desktop,
+            url if is_web => Kind::Web { url: url.to_owned() },
+            command => Kind::Command { command: command.to_owned() },
+        };
+        Target { key, kind }
+    }
+
+    /// Tells it.
+    pub(super) fn tell(&self, notice: &Notice, town: &Path) -> Result<(), Untold> {
+        match &self.kind {
+            Kind::Desktop => show(notice, town),
+            Kind::Web { url } => post(url, &letter(notice, town)).map_err(Untold::Failed),
+            Kind::Command { command } => call(command, notice, town).map_err(Untold::Failed),
+        }
+    }
+}
+
+/// What commands and web hooks get.
+fn letter(notice: &Notice, town: &Path) -> Value {
+    json!({
+        "id": notice.id,
+        "event": notice.kind,
+        "bead": notice.bead,
+        "text": notice.text,
+        "at": time::format(notice.at),
+        "town": town.display().to_string(),
+        "data": notice.data,
+    })
+}
+
+fn call(command: &str, notice: &Notice, town: &Path) -> Result<(), String> {
+    let errand = Errand {
+        name: format!("the command `{}`", one_line(command.split_whitespace().next().unwrap_or_default())),
+        argv: ["sh", "-c", command, "notice"].map(Into::into).to_vec(),
+        dir: town.to_owned(),
+        env: vec![
+            ("GT_EVENT", notice.kind.clone()),
+            ("GT_BEAD", notice.bead.clone().unwrap_or_default()),
+            ("GT_TEXT", notice.text.replace('\0', "")),
+            ("GT_TOWN", town.display().to_string()),
+        ],
+        timeout: TIMEOUT,
+    };
+    errand.run(&letter(notice, town))
+}
+
+fn show(notice: &Notice, town: &Path) -> Result<(), Untold> {
+    if !is_installed("notify-send") {
+        return Err(Untold::Never("the desktop cannot be told: `notify-send` is not installed".to_owned()));
+    }
+    let text: String = one_line(&notice.text).chars().take(SHOWN_CHARS_MAX).collect();
+    let errand = Errand {
+        name: "`notify-send`".to_owned(),
+        argv: ["notify-send", "--app-name=Gasworks", "--", "Gasworks", &text].map(Into::into).to_vec(),
+        dir: town.to_owned(),
+        env: Vec::new(),
+        timeout: TIMEOUT,
+    };
+    errand.run(&json!({})).map_err(Untold::Failed)
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+/// Posts it. A redirection is not followed: it would lead to somebody who was not named.
+fn post(url: &str, letter: &Value) -> Result<(), String> {
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(TIMEOUT))
+        .max_redirects(0)
+        .http_status_as_error(false)
+        .user_agent("gasworks")
+        .build();
+    let agent: ureq::Agent = config.into();
+    let answer = agent.post(url).header("content-type", "application/json").send(letter.to_string());
+    let who = host(url);
+    match answer {
+        Ok(answer) if answer.status().is_success() => Ok(()),
+        Ok(answer) => Err(format!("{who} answered with status {}", answer.status().as_u16())),
+        // It would show the whole address.
+        Err(ureq::Error::BadUri(_)) => Err(format!("{who} is no address")),
+        Err(error) => Err(format!("{who} could not be told: {}", one_line(&error.to_string()))),
+    }
+}
+
+/// The part of an address that is no secret.
+fn host(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    one_line(&format!("{scheme}://{host}"))
+}
+
+#[cfg(test)]
+mod tests;
