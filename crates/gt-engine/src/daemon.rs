@@ -622,5 +622,12 @@ impl Daemon {
         if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &self.dispatcher.stamp()) {
             (self.log)(&format!("the patrol could not clean up: {}", chain(&error)));
         }
+        match patrol::release_stale(&mut self.store, &self.settings, &self.dispatcher.stamp()) {
+            Ok(released) => released.iter().for_each(|hook| {
+                let bead = &hook.bead;
+                (self.log)(&format!("released {bead}: nobody worked on it"));
+            }),
+            Err(error) => (self.log)(&format!("the patrol could not release hooks: {}", chain(&error))),
+        }
     }
 }

@@ -1,14 +1,24 @@
-//! What the daemon's patrol cleans away: old events, letters, notices and logs. // SPEC B7, D8
+//! What the daemon's patrol cleans away: stale hooks, old events, letters, notices and logs. // SPEC B7, D8, R2
 
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use gt_store::{Stamp, Store};
+use gt_store::{StaleHook, Stamp, Store};
 use jiff::SignedDuration;
 
 use crate::error::TownError;
 use crate::settings::Settings;
 use crate::town::Town;
+
+/// Releases hooks that nobody works on. // SPEC R2
+pub fn release_stale(store: &mut Store, settings: &Settings, stamp: &Stamp) -> Result<Vec<StaleHook>, TownError> {
+    let age = SignedDuration::try_from(settings.config.duration("deacon.stale_after")).unwrap_or(SignedDuration::MAX);
+    match stamp.now.checked_sub(age) {
+        // Only who has something to write writes.
+        Ok(before) if store.has_stale_hooks(before)? => Ok(store.release_stale_hooks(before, stamp)?),
+        _ => Ok(Vec::new()),
+    }
+}
 
 /// Prunes what is older than the settings keep, never what somebody has not read or still writes.
 pub fn clean(town: &Town, store: &mut Store, settings: &Settings, stamp: &Stamp) -> Result<(), TownError> {

@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod claim;
 pub(crate) mod contexts;
 pub(crate) mod convoys;
+pub(crate) mod deacon;
 pub(crate) mod feed;
 pub(crate) mod hooks;
 pub(crate) mod landing;

@@ -24,6 +24,7 @@ pub use check::{Disagreement, Inspection};
 pub use dispatch::check::Figure;
 pub use dispatch::claim::{Advance, Assignment, Claimant, Findings, Kinds};
 pub use dispatch::convoys::{Checked, ConvoyProgress, NewConvoy, Withdrawn};
+pub use dispatch::deacon::{Redispatch, StaleHook};
 pub use dispatch::feed::{FedConvoy, Stranded, Swept};
 pub use dispatch::outlook::{Outlook, Scheduled};
 pub use dispatch::polecats::Polecat;

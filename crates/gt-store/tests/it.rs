@@ -12,6 +12,8 @@ mod dispatch_contexts;
 mod dispatch_convoys;
 #[path = "it/dispatch/cost.rs"]
 mod dispatch_cost;
+#[path = "it/dispatch/deacon.rs"]
+mod dispatch_deacon;
 #[path = "it/dispatch/queue.rs"]
 mod dispatch_queue;
 #[path = "it/dispatch/random.rs"]

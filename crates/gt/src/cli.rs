@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    activity, agent_event, bead, completions, config, convoy, daemon, demo, doctor, done, escalate, explain, formula,
-    hook, init, keeper, mail, man, polecat, prime, queue, rig, scheduler, sling, status,
+    activity, agent_event, bead, completions, config, convoy, daemon, deacon, demo, doctor, done, escalate, explain,
+    formula, hook, init, keeper, mail, man, polecat, prime, queue, rig, scheduler, sling, status,
 };
 
 /// Where help lists the options that every command has.
@@ -88,6 +88,7 @@ pub(crate) enum Command {
     Queue(Box<queue::QueueArgs>),
     Convoy(Box<convoy::ConvoyArgs>),
     Polecat(polecat::PolecatArgs),
+    Deacon(deacon::DeaconArgs),
     Mail(mail::MailArgs),
     Daemon(daemon::DaemonArgs),
     Prime(prime::PrimeArgs),

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod convoy;
 pub(crate) mod daemon;
+pub(crate) mod deacon;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod done;
@@ -49,6 +50,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Scheduler(args) => return scheduler::run(context, args),
         Command::Queue(args) => return queue::run(context, *args),
         Command::Convoy(args) => convoy::run(context, *args)?,
+        Command::Deacon(args) => deacon::run(context, args)?,
         Command::Mail(args) => mail::run(context, args)?,
         Command::Polecat(args) => polecat::run(context, args)?,
         Command::Daemon(args) => daemon::run(context, &args)?,

@@ -31,7 +31,7 @@ pub use keys::{Initial, Key, join};
 pub use secret::Secret;
 pub use table::KEYS;
 pub use template::template;
-pub use units::ActiveHours;
+pub use units::{ActiveHours, duration as parse_duration};
 pub use value::{Kind, Value};
 
 use error::line_of;

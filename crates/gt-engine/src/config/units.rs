@@ -57,7 +57,7 @@ impl fmt::Display for ActiveHours {
 }
 
 /// Reads `800ms`, `5m` or `1h 30m`: whole numbers, each unit once, largest first.
-pub(super) fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     let mut millis = 0_u64;
     let mut rest = text.trim();
     let mut units = DURATION_UNITS.iter();

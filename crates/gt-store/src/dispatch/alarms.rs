@@ -51,11 +51,22 @@ pub(crate) fn out_of_attempts(
     }
     note(&mut body, "then", &format!("gt scheduler retry {}", run.bead));
     note_output(&mut body, last_output);
-    send(tx, MAYOR, &format!("{} is out of attempts", run.bead), body, run, stamp)?;
-    let text = format!("{} is out of attempts: {}", run.bead, one_line(&run.title));
+    let subject = no_more_attempts(&run.bead);
+    send(tx, MAYOR, &subject, body, run, stamp)?;
+    let text = format!("{subject}: {}", one_line(&run.title));
     let data = json!({ "attempts": record.attempts, "reason": record.last_failure, "branch": record.branch,
                        "run": run.id, "rig": run.rig });
     notices::put(tx, EventType::BeadEscalated, Some(&run.bead), &text, &data, stamp)
+}
+
+/// Whether the mayor was asked, when this run was the last that could be.
+pub(crate) fn is_mayor_asked(tx: &Connection, run: &Run) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM mail WHERE recipient = ?1 AND run = ?2 AND subject = ?3)";
+    Ok(tx.prepare_cached(sql)?.query_row([MAYOR, &run.id, &no_more_attempts(&run.bead)], |row| row.get(0))?)
+}
+
+fn no_more_attempts(bead: &str) -> String {
+    format!("{bead} is out of attempts")
 }
 
 /// The mayor is asked: every start has failed.

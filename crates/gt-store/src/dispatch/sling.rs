@@ -189,7 +189,7 @@ fn descendants(tx: &Connection, id: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
-fn schedule(tx: &Connection, sling: &Sling, stamp: &Stamp) -> Result<Vec<Slung>> {
+pub(crate) fn schedule(tx: &Connection, sling: &Sling, stamp: &Stamp) -> Result<Vec<Slung>> {
     let rigs = rigs::all(tx)?;
     if let Some(name) = &sling.rig {
         rigs::require(tx, name)?;

@@ -79,3 +79,6 @@ CREATE INDEX notice_due ON notice (next_at) WHERE next_at IS NOT NULL;
 ALTER TABLE run ADD COLUMN last_output TEXT;
 ALTER TABLE run ADD COLUMN stalled_at INTEGER;
 ALTER TABLE run ADD COLUMN interrupted_at INTEGER;
+
+-- What is on somebody's hook, and since when.
+CREATE INDEX bead_on_hook ON bead (updated_at) WHERE status IN ('hooked', 'in_progress');

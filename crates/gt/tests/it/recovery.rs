@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use crate::fleet::{Fleet, count};
 use crate::town::{Town, session, snapshot};
 
+#[path = "recovery/deacon.rs"]
+mod deacon;
 #[path = "recovery/hooks.rs"]
 mod hooks;
 
