@@ -181,6 +181,27 @@ fn who_writes_to_its_screen_is_not_stalled() {
 }
 
 #[test]
+fn who_hangs_on_its_screen_gets_the_interrupt_key_and_its_echo_is_no_sign_of_life() {
+    let fleet = Fleet::with_cap(
+        4,
+        r#"if [ -e "$HOME/interrupted" ]; then gt done; exit; fi
+        trap 'touch "$HOME/interrupted"' INT; echo working; while true; do sleep 600; done"#,
+    );
+    fleet.set("witness.stall_after", "2s");
+    fleet.set("witness.redispatch_cooldown", "0s");
+    fleet.start_daemon();
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    let events = fleet.until_events("bead.closed", Some("gt-a"), 1);
+    assert!(fleet.home("interrupted").exists(), "it got the key");
+    for kind in ["run.stalled", "run.interrupted", "run.stopping"] {
+        assert_eq!(crate::fleet::count(&events, kind, Some("gt-a")), 1, "{kind}");
+    }
+    let end = events.iter().find(|event| event["type"] == "run.ended").expect("it ended");
+    assert_eq!((&end["data"]["outcome"], &end["data"]["last_output"]), (&"timed-out".into(), &"working\n^C".into()));
+}
+
+#[test]
 fn a_limit_in_a_stream_on_a_screen_costs_no_attempt() {
     let fleet = Fleet::with_cap(
         4,
