@@ -3,7 +3,7 @@
 //! What is to be done is decided by `gt_core::witness` and written down first. A run is looked at only when its silence
 //! could have lasted long enough, so nobody looks at files all the time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::agent::Activity;
 use gt_core::run::{Outcome, RunState, StopOrder};
@@ -29,7 +29,10 @@ impl Looks {
         if self.span != span {
             *self = Looks { span, by_run: BTreeMap::new() };
         }
-        self.by_run.retain(|id, _| watched.iter().any(|run| run.id == *id));
+        if !self.by_run.is_empty() {
+            let watched: BTreeSet<&str> = watched.iter().map(|run| run.id.as_str()).collect();
+            self.by_run.retain(|id, _| watched.contains(id.as_str()));
+        }
     }
 
     /// When its silence could have lasted too long.

@@ -12,10 +12,10 @@ mod deacon;
 #[path = "recovery/hooks.rs"]
 mod hooks;
 
-/// A fleet whose silence is answered every second, with a daemon.
-fn watched(script: &str) -> Fleet {
+/// A fleet whose silence is answered after such a span, with a daemon.
+fn watched(span: &str, script: &str) -> Fleet {
     let fleet = Fleet::with_cap(5, script);
-    fleet.set("witness.stall_after", "1s");
+    fleet.set("witness.stall_after", span);
     fleet.set("witness.redispatch_cooldown", "0s");
     fleet.start_daemon();
     fleet
@@ -153,7 +153,7 @@ fn who_hangs_is_reported_interrupted_and_stopped_and_the_work_is_tried_again() {
         printf '\033[31mworking on it\033[0m\n'
         trap 'touch "$HOME/interrupted"' INT
         while true; do sleep 600 & wait $!; done"#;
-    let fleet = watched(script);
+    let fleet = watched("1s", script);
     fleet.hold(&["gt-a"]);
     fleet.town.gt(["sling", "gt-a"]).success();
     let events = fleet.until_events("bead.closed", Some("gt-a"), 1);
@@ -178,14 +178,14 @@ fn events_run(events: &[Value]) -> Value {
 fn who_prints_is_left_alone_and_who_prints_again_starts_over() {
     let script = r#"
         if [ "$GT_BEAD" = gt-a ]; then
-            while [ ! -e "$HOME/go" ]; do echo tick; sleep 0.2; done
+            while [ ! -e "$HOME/go" ]; do echo tick; sleep 0.1; done
         else
             while [ ! -e "$HOME/reported" ]; do sleep 0.02; done
             echo "here I am"
             while [ ! -e "$HOME/go" ]; do sleep 0.02; done
         fi
         gt done"#;
-    let fleet = watched(script);
+    let fleet = watched("2s", script);
     fleet.hold(&["gt-a", "gt-b"]);
     fleet.town.gt(["sling", "gt-a", "gt-b"]).success();
     fleet.until_events("run.stalled", Some("gt-b"), 1);
@@ -207,7 +207,7 @@ fn who_waits_for_a_person_is_silent_with_reason() {
     );
     let fleet = Fleet::with_cap(5, &script);
     fleet.set("agents.scripted.speaks", "claude");
-    fleet.set("witness.stall_after", "1s");
+    fleet.set("witness.stall_after", "2s");
     fleet.start_daemon();
     fleet.hold(&["gt-a", "gt-b"]);
     fleet.town.gt(["sling", "gt-a", "gt-b"]).success();
@@ -221,7 +221,7 @@ fn who_waits_for_a_person_is_silent_with_reason() {
 
 #[test]
 fn silence_goes_on_where_it_was_when_the_daemon_is_killed() {
-    let fleet = watched("trap '' INT; echo started; exec sleep 600");
+    let fleet = watched("1s", "trap '' INT; echo started; exec sleep 600");
     fleet.hold(&["gt-a"]);
     fleet.town.gt(["sling", "gt-a"]).success();
     fleet.until_events("run.stalled", Some("gt-a"), 1);
