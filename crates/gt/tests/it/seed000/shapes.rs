@@ -89,7 +89,7 @@ fn polecat_list_and_explain_have_the_promised_keys() {
     let idle = fleet.town.gt(["explain", "gt-def", "--json"]).json();
     let shown = [&polecats[0], &running, &running["reasons"][0], &idle, &idle["reasons"][0]].map(keys);
     insta::assert_snapshot!(shown.join("\n"), @r"
-    activity activity_at agent bead branch conversation cost_usd host last_bead name pid rig run session started_at state tokens_cached tokens_in tokens_out waiting_for worktree
+    activity activity_at agent bead branch conversation cost_usd host last_bead last_output name pid rig run session started_at state tokens_cached tokens_in tokens_out waiting_for worktree
     bead reasons state
     code message
     bead reasons state
