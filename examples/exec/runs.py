@@ -90,13 +90,15 @@ class Run:
 
     def family(self):
         """Its processes, wherever they have wandered: all have its mark in their environment."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                found += [int(pid)] if self.mark.encode() in environ_of(pid).split(b"\0") else []
-            except OSError:
-                pass  # it is gone, or none of ours
-        return set(found)
+        found, unclear = set(), [pid for pid in os.listdir("/proc") if pid.isdigit()]
+        for pause in (0.002, 0.004, 0.008, None):
+            environs = {pid: environ_of(pid) for pid in unclear}
+            found |= {int(pid) for pid, text in environs.items() if text and self.mark.encode() in text.split(b"\0")}
+            # One that is just becoming another program seems to have none for a moment: look again.
+            unclear = [pid for pid, text in environs.items() if text == b""]
+            if not unclear or not pause:
+                return found
+            time.sleep(pause)
 
     def interrupt(self):
         for pid in self.family():
@@ -128,14 +130,13 @@ def all_runs(town):
 
 
 def environ_of(pid):
-    """Its environment. A process that is just becoming another program seems to have none for a moment: look again."""
-    for _ in range(20):
+    """Its environment; None: it is dead, part of the kernel, or none of ours."""
+    try:
+        os.readlink(f"/proc/{pid}/exe")
         with open(f"/proc/{pid}/environ", "rb") as environ:
-            if text := environ.read():
-                return text
-        os.readlink(f"/proc/{pid}/exe")  # fails for one that is dead, or part of the kernel
-        time.sleep(0.001)
-    return b""
+            return environ.read()
+    except OSError:
+        return None
 
 
 def taken(lock):
