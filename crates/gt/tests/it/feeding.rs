@@ -97,7 +97,7 @@ fn what_was_closed_while_the_daemon_was_down_is_landed_and_fed() {
 
 #[test]
 fn feeders_sweeps_deacons_and_people_start_every_bead_once() {
-    const ROUNDS: usize = 6;
+    const ROUNDS: usize = 12;
     let fleet = Fleet::with_cap(4, FINISHES);
     fleet.set("convoy.sweep", "1s");
     fleet.set("deacon.feed_cooldown", "0s");
@@ -120,10 +120,13 @@ fn feeders_sweeps_deacons_and_people_start_every_bead_once() {
         let mut calls = vec![vec!["scheduler", "run"], vec!["scheduler", "run"], vec!["deacon", "feed-stranded"]];
         calls.push(vec!["convoy", "check"]);
         calls.extend(members[1..].iter().map(|bead| vec!["sling", bead]));
-        let spawn = |words: &Vec<&str>| fleet.town.command(GT).args(words).stdout(Stdio::null()).spawn();
+        let spawn =
+            |words: &Vec<&str>| fleet.town.command(GT).args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let children: Vec<_> = calls.iter().map(|words| spawn(words).expect("the binary can be started")).collect();
-        for mut child in children {
-            child.wait().expect("it is a child");
+        for (mut child, words) in children.into_iter().zip(&calls) {
+            let code = child.wait().expect("it is a child").code();
+            // Whoever comes too late is refused, or told that it is not the time.
+            assert!(code.is_some_and(|code| [0, 1, 5].contains(&code)), "{words:?}: {code:?}");
         }
         fleet.until_events("convoy.landed", Some(&id), 1);
         all.extend(ids);
