@@ -283,7 +283,7 @@ impl Daemon {
         while !self.is_stopping {
             // However busy it is, what is due by the clock is done.
             due = due.max(Due::batch_if(self.is_patrol_over() || self.has_come(self.next_deadline)));
-            due = due.max(Due::batch_if(self.has_come(Some(self.next_sweep)) && self.has_swept()));
+            due = due.max(Due::batch_if(self.is_sweep_due() && self.has_swept()));
             due = due.max(Due::pass_if(self.has_come(self.next_of_batch)));
             if due == Due::Batch {
                 self.batch = Batch::default();
@@ -308,6 +308,12 @@ impl Daemon {
 
     fn has_come(&self, at: Option<Timestamp>) -> bool {
         at.is_some_and(|at| self.dispatcher.now() >= at)
+    }
+
+    /// A time that lies further ahead than a sweep ever does was set before the clock was set back.
+    fn is_sweep_due(&self) -> bool {
+        let now = self.dispatcher.now();
+        now >= self.next_sweep || self.next_sweep > now + self.settings.sweep
     }
 
     /// As long as nobody can be asked what runs elsewhere nothing starts, and that has to be seen.
@@ -422,7 +428,8 @@ impl Daemon {
         let now = self.dispatcher.now();
         let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
         let known = [self.next_deadline, self.next_of_batch, self.record_at, self.retry_at];
-        let always = [self.next_patrol, self.next_sweep].map(Some);
+        let next_sweep = self.next_sweep.min(now + self.settings.sweep);
+        let always = [self.next_patrol, next_sweep].map(Some);
         let deadline = known.into_iter().chain(always).flatten().min().map(until);
         [deadline, self.look_again].into_iter().flatten().min()
     }

@@ -42,7 +42,7 @@ impl fmt::Display for Phase {
 }
 
 /// Every event that the table knows.
-pub const EVENTS: [&str; 36] = [
+pub const EVENTS: [&str; 42] = [
     "bead.closed",
     "bead.reopened",
     "bead.deleted",
@@ -57,6 +57,7 @@ pub const EVENTS: [&str; 36] = [
     "context.scheduled by witness",
     "context.scheduled by breaker",
     "context.scheduled by agent",
+    "context.scheduled by feed",
     "context.failed",
     "context.closed cleared",
     "context.closed circuit-broken",
@@ -79,6 +80,11 @@ pub const EVENTS: [&str; 36] = [
     "run.ended rate-limited",
     "run.ended agent-unable",
     "polecat.kept",
+    "convoy.changed",
+    "convoy.landed",
+    "convoy.closed",
+    "convoy.cancelled",
+    "convoy.fed",
 ];
 
 impl Phase {
@@ -118,8 +124,10 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         },
         "context.scheduled by sling" => !is_done && !is_queued && matches!(run, None | Stopping),
         "context.scheduled by retry" => !is_done && matches!(run, None | Stopping | Starting | Spoken),
-        "context.scheduled by witness" | "context.scheduled by agent" => !is_done && !is_queued && run == None,
-        "context.scheduled by breaker" => !is_queued && run == None,
+        "context.scheduled by witness" | "context.scheduled by agent" | "context.scheduled by feed" => {
+            !is_done && !is_queued && run == None
+        }
+        "context.scheduled by breaker" | "convoy.changed" => !is_queued && run == None,
         "context.failed" | "context.closed circuit-broken" => is_queued && run == None,
         "context.closed cleared" => is_queued,
         "context.closed stale-work-bead" => is_done && is_queued,
@@ -138,6 +146,9 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         "run.ended not-started" => !is_queued && matches!(run, Starting | Stopping),
         "run.ended stopped" | "run.ended timed-out" => !is_done && run == Stopping,
         "polecat.kept" => run == None,
+        // Of a convoy, which nobody works on.
+        "convoy.landed" | "convoy.closed" | "convoy.cancelled" => is_done && !is_queued && run == None,
+        "convoy.fed" => !is_done && !is_queued && run == None,
         _ => false,
     }
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use gt_core::plan::Policy;
+use gt_core::readiness::Standing;
 use gt_core::run::RunState;
 use gt_core::status::Status;
 use gt_engine::dispatch::{FINISH_GRACE, lingers_until};
@@ -13,6 +14,7 @@ use gt_store::{Outlook, Run, Store};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::coverage::Coverage;
+use crate::hunger::{Hunger, SWEPT_WITHIN};
 use crate::model::{Bounds, Model, ModelRun};
 use crate::stage::Stage;
 
@@ -34,6 +36,9 @@ pub struct Judge {
     /// The policy by which the judge asks for reasons, and after how many changes of the config it was read.
     policy: Option<(usize, Policy)>,
     pub model: Model,
+    hunger: Hunger,
+    /// What was fed since the judge looked last.
+    fed: Vec<String>,
     pub coverage: Coverage,
 }
 
@@ -49,6 +54,8 @@ impl Judge {
             n_born: 0,
             policy: None,
             model: Model::default(),
+            hunger: Hunger::default(),
+            fed: Vec::new(),
             coverage: Coverage::default(),
         }
     }
@@ -63,6 +70,7 @@ impl Judge {
         if self.seen.replace(version) != Some(version) {
             self.read_log(stage)?;
             self.check_store()?;
+            self.check_convoys()?;
             self.check_reasons(stage)?;
         }
         self.check_orders(stage)?;
@@ -92,6 +100,9 @@ impl Judge {
         if std::mem::replace(&mut self.n_jumps, n_jumps) != n_jumps {
             self.model.forget_distance();
         }
+        // A time that has come stays past, though the clock be set back behind it.
+        let now = stage.world().now();
+        self.model.pass_holds(now);
         self.model.unable = stage.world().lock().unable.clone();
         self.model.lost.clone_from(&stage.world().lock().lost);
         loop {
@@ -106,6 +117,7 @@ impl Judge {
                     format!("  event {} {bead} {run} {}", event.kind, event.data)
                 });
                 if let Some((phase, label)) = self.model.apply(event, &bounds)? {
+                    self.fed.extend(event.bead.clone().filter(|_| label == "context.scheduled by feed"));
                     self.coverage.meet(phase, &label)?;
                 }
                 // Stamped before the clock was set back: by the clock it lies ahead, and nobody keeps a distance to that.
@@ -132,6 +144,30 @@ impl Judge {
             return Err(complaint.clone());
         }
         self.model.compare(&self.store.figures().map_err(|error| error.to_string())?)
+    }
+
+    /// Convoys are as the log says, feed who is hungry, and nobody else.
+    fn check_convoys(&mut self) -> Result<(), String> {
+        let stored = self.store.convoys(true).map_err(|error| error.to_string())?;
+        self.model.convoys.compare(&stored, &self.model.beads)?;
+        for id in std::mem::take(&mut self.fed) {
+            let is_in_line = self.model.beads.get(&id).is_some_and(|bead| bead.is_queued && bead.run.is_none());
+            let view = self.store.bead(&id).map_err(|error| error.to_string())?;
+            if is_in_line && (view.bead.assignee.is_some() || view.node.standing() != Standing::Ready) {
+                return Err(format!("{id} was fed, and is {view:?}"));
+            }
+        }
+        self.hunger.look(&mut self.store, &self.model)
+    }
+
+    /// In the healed world: whether anything waits for the sweep; nothing does for long.
+    fn awaits_sweep(&mut self, stage: &Stage) -> Result<bool, String> {
+        let (now, uptime) = (stage.world().now(), stage.world().lock().uptime());
+        let waits = self.hunger.wait(&mut self.store, &self.model, now, uptime)?;
+        if waits && Judge::asleep_for(stage) > SignedDuration::try_from(SWEPT_WITHIN).unwrap_or(SignedDuration::MAX) {
+            return Err("somebody waits for a sweep, and everybody sleeps".to_owned());
+        }
+        Ok(waits)
     }
 
     /// Whatever was started was claimed before, and no run is started twice.
@@ -222,7 +258,8 @@ impl Judge {
         let waits = outlook.scheduled.iter().any(|one| one.reasons.iter().all(|reason| is_next(reason.code)));
         // A circuit that is broken lets one try through, as soon as a pass may start something.
         let is_broken = self.model.beads.values().any(|bead| bead.is_broken && !bead.is_done);
-        Ok(is_live || due.is_some() || waits || is_broken || !stage.ground.runtime.running().is_empty())
+        let awaits_sweep = self.awaits_sweep(stage)?;
+        Ok(is_live || awaits_sweep || due.is_some() || waits || is_broken || !stage.ground.runtime.running().is_empty())
     }
 
     /// Nobody sleeps over an end, and nothing outlives its work or its time.
@@ -314,8 +351,17 @@ impl Judge {
         let mut wanted: BTreeMap<&str, &gt_core::bead::Bead> = BTreeMap::new();
         for view in &listing.beads {
             let Some(bead) = self.model.beads.get(&view.bead.id) else { continue };
+            if self.model.convoys.contains(&view.bead.id) {
+                continue;
+            }
+            let is_fed = !bead.is_held && self.model.convoys.open_of(&view.bead.id).next().is_some();
             match bead.wish() {
                 _ if bead.is_done => drop(forecast.insert(view.bead.id.clone(), true)),
+                // Its convoy sees to it, once nothing is in its way.
+                Some(false) if is_fed && is_plain(&view.bead, false) => {
+                    wanted.insert(&view.bead.id, &view.bead);
+                }
+                Some(false) if is_fed => {}
                 Some(false) => drop(forecast.insert(view.bead.id.clone(), false)),
                 Some(true) if is_plain(&view.bead, bead.run.is_some()) => {
                     wanted.insert(&view.bead.id, &view.bead);

@@ -4,14 +4,17 @@
 
 pub mod agents;
 pub mod around;
+pub mod convoys;
 pub mod coverage;
 pub mod faults;
 pub mod fleet;
 pub mod fuzz;
+pub mod hunger;
 pub mod judge;
 pub mod knobs;
 pub mod medium;
 pub mod model;
+pub mod owners;
 pub mod part;
 pub mod people;
 pub mod processes;

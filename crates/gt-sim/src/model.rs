@@ -3,7 +3,7 @@
 //! It knows nothing of tables, transactions or processes. It reads the log, in order, and says when something in it
 //! cannot be, what it expects the store to say, and what will become of each bead when nothing goes wrong any more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use gt_core::context::ContextState;
 use gt_core::event::Event;
@@ -12,7 +12,9 @@ use gt_core::status::Status;
 use gt_store::Figure;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::convoys::Convoys;
 use crate::coverage::{Phase, RunPhase};
+use crate::hunger;
 use crate::knobs::{FAILURES_MAX, Knobs};
 use crate::processes::{DAEMON, RUNNER};
 
@@ -63,15 +65,16 @@ pub struct ModelBead {
 #[derive(Debug, Default)]
 pub struct Model {
     pub beads: BTreeMap<String, ModelBead>,
+    pub convoys: Convoys,
     pub is_paused: bool,
     /// Rigs that are not active.
     pub aside: BTreeMap<String, &'static str>,
-    /// Agents that are held up, and until when.
-    pub held: BTreeMap<String, Timestamp>,
+    /// Agents that are held up, until when, and whether the clock has shown that time.
+    held: BTreeMap<String, (Timestamp, bool)>,
     /// What runs must end as, because of what they have told.
     pub unable: BTreeMap<String, Unable>,
-    /// Runs whose end was nothing that they did.
-    pub lost: BTreeSet<String>,
+    /// Runs whose end was nothing that they did, and whether everybody who looks can see that.
+    pub lost: BTreeMap<String, bool>,
     /// Runs that were claimed, with their beads.
     pub claimed: BTreeMap<String, String>,
     /// When they were.
@@ -172,16 +175,21 @@ impl ModelBead {
 }
 
 impl Model {
-    /// What a run has told that decides its end, and what its end is if it has told nothing.
-    fn unspoken(&self, event: &Event) -> (Option<&Unable>, Outcome) {
+    /// What a run has told that decides its end, and what its end can be if it has told nothing.
+    fn unspoken(&self, event: &Event) -> (Option<&Unable>, &'static [Outcome]) {
         let told = event.run.as_ref().and_then(|run| self.unable.get(run));
-        let is_lost = event.run.as_ref().is_some_and(|run| self.lost.contains(run));
-        (told, if is_lost { Outcome::Lost } else { Outcome::Died })
+        let silent: &[Outcome] = match event.run.as_ref().and_then(|run| self.lost.get(run)) {
+            None => &[Outcome::Died],
+            Some(true) => &[Outcome::Lost],
+            Some(false) => &[Outcome::Lost, Outcome::Died],
+        };
+        (told, silent)
     }
 
     /// Takes in what happened next. The answer is what the event is called in the table of transitions.
     pub fn apply(&mut self, event: &Event, bounds: &Bounds) -> Result<Option<(Phase, String)>, String> {
         self.apply_to_town(event);
+        self.convoys.apply(event, &self.beads)?;
         let Some(id) = &event.bead else { return Ok(None) };
         let data = |key: &str| event.data.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
         let mut bead = self.beads.get(id).cloned().unwrap_or_default();
@@ -192,23 +200,7 @@ impl Model {
             "bead.reopened" => bead.is_done = false,
             "context.scheduled" => {
                 label = format!("context.scheduled by {}", data("by"));
-                let is_claimed = bead.run.as_ref().is_some_and(|run| !run.is_started) && !bead.is_queued;
-                bead.is_queued = !is_claimed || data("by") == "sling";
-                (bead.is_held, bead.is_broken, bead.must_queue) = (false, false, false);
-                bead.is_by_queue = event.data.get("queued").is_some_and(|queued| queued == true);
-                if data("by") == "retry" {
-                    bead.attempts = 0;
-                }
-                bead.is_half_open = match data("by").as_str() {
-                    "breaker" => true,
-                    "sling" => false,
-                    _ => bead.is_half_open,
-                };
-                let pause = SignedDuration::from_secs(bounds.cooldown);
-                bead.not_before = (data("by") == "witness").then(|| event.ts + pause);
-                if data("by") == "witness" && bead.attempts > bounds.attempts {
-                    return Err(format!("{id} is tried again after {} attempts", bead.attempts));
-                }
+                self.schedule(event, id, &mut bead, &data("by"), bounds)?;
             }
             "context.closed" => {
                 label = format!("context.closed {}", data("reason"));
@@ -273,14 +265,58 @@ impl Model {
         }
     }
 
+    /// A bead gets into line, by some way.
+    fn schedule(&self, event: &Event, id: &str, bead: &mut ModelBead, by: &str, bounds: &Bounds) -> Result<(), String> {
+        if by == "feed" {
+            self.check_feed(id, bead)?;
+        }
+        let is_claimed = bead.run.as_ref().is_some_and(|run| !run.is_started) && !bead.is_queued;
+        bead.is_queued = !is_claimed || by == "sling";
+        (bead.is_held, bead.is_broken, bead.must_queue) = (false, false, false);
+        bead.is_by_queue = event.data.get("queued").is_some_and(|queued| queued == true);
+        if by == "retry" {
+            bead.attempts = 0;
+        }
+        bead.is_half_open = match by {
+            "breaker" => true,
+            "sling" | "feed" => false,
+            _ => bead.is_half_open,
+        };
+        let pause = SignedDuration::from_secs(bounds.cooldown);
+        bead.not_before = (by == "witness").then(|| event.ts + pause);
+        if by == "witness" && bead.attempts > bounds.attempts {
+            return Err(format!("{id} is tried again after {} attempts", bead.attempts));
+        }
+        Ok(())
+    }
+
+    /// Only a bead that nothing holds is fed, in a rig that takes work, for an open convoy.
+    fn check_feed(&self, id: &str, bead: &ModelBead) -> Result<(), String> {
+        if bead.is_held {
+            return Err(format!("{id} was fed, and is held"));
+        }
+        if self.convoys.open_of(id).next().is_none() {
+            return Err(format!("{id} was fed, and is in no open convoy"));
+        }
+        match hunger::rig_of(id).map(|rig| self.aside.get(rig)) {
+            Some(None) => Ok(()),
+            aside => Err(format!("{id} was fed, and its rig is {aside:?}")),
+        }
+    }
+
     /// Whose agent could not work, that agent is held up by now.
     fn check_hold(&self, event: &Event, bead: &ModelBead, outcome: &str) -> Result<(), String> {
         let is_the_agents = Outcome::parse(outcome).is_some_and(Outcome::is_the_agents);
         let Some(run) = bead.run.as_ref().filter(|run| is_the_agents && !run.is_stopping) else { return Ok(()) };
         match self.held.get(&run.agent) {
-            Some(until) if *until > event.ts => Ok(()),
+            Some((until, _)) if *until > event.ts => Ok(()),
             held => Err(format!("{} ended as {outcome}, and {} is held up until {held:?}", run.id, run.agent)),
         }
+    }
+
+    /// The clock shows this time: what has come by then stays past, though it be set back.
+    pub fn pass_holds(&mut self, now: Timestamp) {
+        self.held.values_mut().for_each(|(until, is_over)| *is_over |= *until <= now);
     }
 
     /// An agent that cannot work is left alone for a while.
@@ -288,7 +324,7 @@ impl Model {
         let text = |key: &str| event.data.get(key).and_then(|value| value.as_str()).unwrap_or_default();
         let agent = text("what").strip_prefix("agent `").and_then(|rest| rest.strip_suffix('`'));
         if let (Some(agent), Some(until)) = (agent, gt_core::time::parse(text("until"))) {
-            self.held.insert(agent.to_owned(), until);
+            self.held.insert(agent.to_owned(), (until, false));
         }
     }
 
@@ -306,7 +342,7 @@ impl Model {
         if let Some(state) = self.aside.get(&rig) {
             return Err(format!("{id} was claimed in rig {rig}, which is {state}"));
         }
-        if let Some(until) = self.held.get(&agent).filter(|until| event.ts < **until) {
+        if let Some((until, _)) = self.held.get(&agent).filter(|(until, is_over)| event.ts < *until && !is_over) {
             return Err(format!("{id} was given to {agent}, who is held up until {until}"));
         }
         if self.claimed.insert(run.clone(), id.to_owned()).is_some() {
@@ -388,6 +424,9 @@ impl Model {
             }
             let is_done = matches!(figure.status, Status::Closed | Status::Tombstone);
             let is_queued = figure.context == Some(ContextState::Open);
+            if figure.hold.is_some() != bead.is_held {
+                return Err(format!("the store says {figure:?}, the log says {bead:?}"));
+            }
             let run = figure.run.as_ref().map(|(id, state)| (id.clone(), *state == RunState::Working));
             let expected = bead.run.as_ref().map(|run| (run.id.clone(), run.is_started));
             if (is_done, is_queued, &run, figure.attempts) != (bead.is_done, bead.is_queued, &expected, bead.attempts) {
@@ -410,7 +449,7 @@ fn end(
     outcome: &str,
     reason: &str,
     told: Option<&Unable>,
-    silent: Outcome,
+    silent: &[Outcome],
     may_misread: bool,
 ) -> Result<(), String> {
     let run = with_run(event, bead)?.clone();
@@ -423,8 +462,8 @@ fn end(
             // Whoever was told to stop because of what it said may have got over it meanwhile.
             (None, true) if outcome.is_the_agents() => told.is_some_and(|told| told.ever.contains(&outcome)),
             (None, true) => matches!(outcome, Outcome::Stopped | Outcome::TimedOut | Outcome::Died),
-            (None, false) if may_misread && outcome == silent => true,
-            (None, false) => outcome == told.and_then(|told| told.now).unwrap_or(silent),
+            (None, false) if may_misread && silent.contains(&outcome) => true,
+            (None, false) => told.and_then(|told| told.now).map_or(silent.contains(&outcome), |now| now == outcome),
         },
     };
     if !is_right {

@@ -102,7 +102,7 @@ impl Part for People {
         let before = stage.store.last_event().unwrap_or_default();
         let deed = self.next_deed(stage);
         if let Err(error) = self.deed(stage, deed) {
-            expect_clear_refusal(stage, deed, before, &error);
+            expect_clear_refusal(stage, &format!("{deed:?}"), before, &error);
         }
     }
 
@@ -274,7 +274,7 @@ impl People {
         let stamp = stage.stamp("ann");
         let (what, number) = {
             let mut world = stage.world().lock();
-            (world.rng.u32(0..6), world.rng.i64(0..600))
+            (world.rng.u32(0..7), world.rng.i64(0..600))
         };
         let until = stamp.now + SignedDuration::from_secs(number);
         let patch = match what {
@@ -283,6 +283,8 @@ impl People {
             2 => BeadPatch { assignee: Some(Some("eve".to_owned())), ..BeadPatch::default() },
             3 => BeadPatch { assignee: Some(None), ..BeadPatch::default() },
             4 => BeadPatch { status: Some(Status::Blocked), ..BeadPatch::default() },
+            // As a worker of another town would leave it.
+            5 => BeadPatch { status: Some(Status::InProgress), ..BeadPatch::default() },
             _ => BeadPatch { status: Some(Status::Open), assignee: Some(None), ..BeadPatch::default() },
         };
         stage.store.update_bead(&bead, &patch, &stamp)?;
@@ -347,16 +349,16 @@ impl People {
 }
 
 /// A refusal has a text and changes nothing.
-fn expect_clear_refusal(stage: &mut Stage, deed: Deed, before: i64, error: &StoreError) {
+pub fn expect_clear_refusal(stage: &mut Stage, deed: &str, before: i64, error: &StoreError) {
     let is_known = matches!(error, StoreError::Refused(_) | StoreError::NoBead { .. } | StoreError::NoRig { .. });
     if !is_known && !Stage::is_outage(error) {
-        stage.world().violation(format!("{deed:?} met {error:?}"));
+        stage.world().violation(format!("{deed} met {error:?}"));
     }
     if error.to_string().trim().is_empty() {
-        stage.world().violation(format!("{deed:?} was refused without a word"));
+        stage.world().violation(format!("{deed} was refused without a word"));
     }
     if stage.store.last_event().is_ok_and(|after| after != before) {
-        stage.world().violation(format!("{deed:?} was refused and changed something: {error}"));
+        stage.world().violation(format!("{deed} was refused and changed something: {error}"));
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::agents::Agents;
 use crate::coverage::Coverage;
 use crate::judge::Judge;
+use crate::owners::Owners;
 use crate::part::Part;
 use crate::people::People;
 use crate::stage::Stage;
@@ -81,8 +82,9 @@ impl Sim {
         let stage = Stage::set(plan.seed, plan.on_disk, plan.tells);
         let judge = Judge::new(&stage);
         let people = People::new(&mut stage.world().lock().rng);
+        let owners = Owners::new(&mut stage.world().lock().rng);
         let parts: Vec<Box<dyn Part>> =
-            vec![Box::new(Trouble), Box::new(Hours), Box::new(people), Box::new(Agents::default())];
+            vec![Box::new(Trouble), Box::new(Hours), Box::new(people), Box::new(owners), Box::new(Agents::default())];
         Sim { plan, stage, judge, parts }
     }
 

@@ -90,12 +90,13 @@ fn all_agents_die(stage: &mut Stage) {
     match how {
         " with its place" => {
             let lost = stage.ground.runtime.lose_all();
-            stage.world().lock().lost.extend(lost);
+            stage.world().lock().lost.extend(lost.into_iter().map(|run| (run, true)));
         }
         " and is forgotten" => {
             stage.ground.runtime.end_all_unseen();
             stage.ground.runtime.forget_ends();
-            stage.world().lock().lost.clear();
+            // Who has heard of it already remembers.
+            stage.world().lock().lost.values_mut().for_each(|is_known| *is_known = false);
         }
         _ => stage.ground.runtime.end_all_unseen(),
     }

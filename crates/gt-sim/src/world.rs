@@ -84,7 +84,7 @@ pub struct World {
     /// Runs that have said that they cannot work, and what their end must be.
     pub unable: BTreeMap<String, Unable>,
     /// Runs that went with the place they ran in, as far as that is not forgotten.
-    pub lost: BTreeSet<String>,
+    pub lost: BTreeMap<String, bool>,
     /// What must not be, seen by those who are not the judge.
     pub violations: Vec<String>,
     /// What has happened, if somebody wants to know.
@@ -117,7 +117,7 @@ impl Shared {
             stops: Vec::new(),
             acknowledged: Vec::new(),
             unable: BTreeMap::new(),
-            lost: BTreeSet::new(),
+            lost: BTreeMap::new(),
             violations: Vec::new(),
             story: tells.then(Vec::new),
         })))

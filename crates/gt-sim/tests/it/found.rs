@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use gt_core::event::EventType;
+use gt_core::rig::RigState;
 use gt_core::run::{Outcome, RunState};
 use gt_engine::daemon::Cause;
 use gt_runtime::StartError;
@@ -10,7 +12,7 @@ use gt_sim::knobs::Knobs;
 use gt_sim::people::sling_of;
 use gt_sim::processes::Errand;
 use gt_sim::scenario::Scenario;
-use gt_store::{BeadPatch, Sling};
+use gt_store::{BeadPatch, NewConvoy, Sling};
 use jiff::SignedDuration;
 
 /// A town whose starts are given up after a minute.
@@ -331,4 +333,24 @@ fn what_was_heard_of_twice_is_one_batch() {
         scenario.pass(Duration::from_secs(5));
         scenario.settle();
     }
+}
+
+/// Seed 40: after a clock was set back, what only a sweep finds waited until the clock had caught up.
+#[test]
+fn a_clock_that_is_set_back_holds_up_no_sweep() {
+    let mut scenario = town();
+    let bead = scenario.bead("Work");
+    let stamp = scenario.stage.stamp("ann");
+    scenario.stage.store.set_rig_state("shop", RigState::Parked, EventType::RigParked, &stamp).expect("it is parked");
+    let new = NewConvoy { title: "Together".to_owned(), members: vec![bead], ..NewConvoy::default() };
+    scenario.stage.store.create_convoy(&new, &stamp).expect("its bead is there");
+    scenario.launch(Errand::Daemon);
+    scenario.settle();
+    scenario.set_clock(SignedDuration::from_hours(-1));
+    let stamp = scenario.stage.stamp("ann");
+    scenario.stage.store.set_rig_state("shop", RigState::Active, EventType::RigUnparked, &stamp).expect("it is free");
+    scenario.settle();
+    scenario.pass(Duration::from_secs(30));
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
 }
