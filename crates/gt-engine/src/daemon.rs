@@ -408,7 +408,8 @@ impl Daemon {
                 for bead in &swept.fed {
                     (self.log)(&format!("{bead} was stranded, and is in line again"));
                 }
-                !swept.fed.is_empty()
+                // What has landed may have held others up.
+                !swept.fed.is_empty() || !swept.landed.is_empty()
             }
             Err(error) => {
                 (self.log)(&format!("convoys could not be searched: {}", chain(&error)));

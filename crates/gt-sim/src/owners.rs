@@ -4,7 +4,7 @@ use fastrand::Rng;
 use gt_core::bead::Bead;
 use gt_core::edge::{Edge, EdgeType};
 use gt_core::status::Status;
-use gt_store::{BeadPatch, Filter, NewBead, NewConvoy, Stamp, StoreError};
+use gt_store::{BeadPatch, FedConvoy, Filter, NewBead, NewConvoy, Stamp, StoreError};
 use jiff::SignedDuration;
 
 use crate::part::Part;
@@ -21,6 +21,7 @@ enum Deed {
     Add,
     Remove,
     Link,
+    Unlink,
     Check,
     Close,
     Land,
@@ -32,13 +33,14 @@ enum Deed {
 }
 
 /// Every deed, and how often it is done in an average town.
-const DEEDS: [(Deed, u32); 13] = [
+const DEEDS: [(Deed, u32); 14] = [
     (Deed::Create, 8),
     (Deed::Stage, 2),
     (Deed::SetStatus, 3),
     (Deed::Add, 5),
     (Deed::Remove, 3),
     (Deed::Link, 1),
+    (Deed::Unlink, 1),
     (Deed::Check, 1),
     (Deed::Close, 2),
     (Deed::Land, 2),
@@ -114,6 +116,10 @@ impl Visit<'_> {
                 let Some(member) = members.first() else { return Ok(()) };
                 let edge = Edge::new(member, EdgeType::parse("tracks"));
                 self.stage.store.add_edge(&convoy, &edge, self.stamp).map(drop)
+            }
+            Deed::Unlink => {
+                let (convoy, member) = self.any_member()?;
+                self.stage.store.remove_edges(&convoy, &member, None, self.stamp).map(drop)
             }
             Deed::Check => {
                 let convoy = self.any_convoy()?;
@@ -195,10 +201,16 @@ impl Visit<'_> {
             let rng = &mut self.stage.world().lock().rng;
             (FEED_PAUSES[rng.usize(0..FEED_PAUSES.len())], rng.usize(1..4))
         };
-        let fed = self.stage.store.feed_stranded(SignedDuration::from_secs(pause), max, self.stamp)?;
+        let pause = SignedDuration::from_secs(pause);
+        let fed = self.stage.store.feed_stranded(pause, max, self.stamp)?;
         let n_fed = fed.iter().filter(|convoy| !convoy.beads.is_empty()).count();
-        if n_fed > max || fed.iter().any(|convoy| convoy.cooling_until.is_some() && !convoy.beads.is_empty()) {
-            self.stage.world().violation(format!("the deacon was to feed {max} convoys, and fed {fed:?}"));
+        let is_odd = |convoy: &FedConvoy| {
+            convoy.cooling_until.is_some_and(|until| !convoy.beads.is_empty() || until > self.stamp.now + pause)
+        };
+        if n_fed > max || fed.iter().any(is_odd) {
+            self.stage
+                .world()
+                .violation(format!("the deacon was to feed {max} convoys after {pause}, and fed {fed:?}"));
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gt_core::edge::{Edge, EdgeType};
 use gt_core::event::EventType;
 use gt_core::rig::RigState;
 use gt_core::run::{Outcome, RunState};
@@ -353,4 +354,66 @@ fn a_clock_that_is_set_back_holds_up_no_sweep() {
     scenario.pass(Duration::from_secs(30));
     scenario.settle();
     assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
+}
+
+/// Seed 182: a run that was claimed and finished an hour ahead, by a clock that was set back then, was left alone for that hour.
+#[test]
+fn an_agent_that_finished_before_the_clock_was_set_back_does_not_linger() {
+    let mut scenario = town();
+    scenario.set_clock(SignedDuration::from_hours(1));
+    let bead = scenario.bead("Work");
+    scenario.launch(Errand::Daemon);
+    let queue = scenario.launch(Errand::Sling(Box::new(sling_of(vec![bead]))));
+    scenario.finish(queue);
+    scenario.settle();
+    let run = scenario.running()[0].clone();
+    scenario.say(&run, Outcome::Completed).expect("it is heard");
+    scenario.set_clock(SignedDuration::from_hours(-1));
+    scenario.settle();
+    scenario.pass(Duration::from_secs(30));
+    scenario.settle();
+    assert_eq!(scenario.stage.ground.runtime.stopping(), [run], "{}", scenario.story());
+}
+
+/// What a sweep frees by landing a convoy starts at once.
+#[test]
+fn what_waits_for_a_convoy_that_a_sweep_lands_starts() {
+    let mut scenario = town();
+    let (work, done) = (scenario.bead("Work"), scenario.bead("Done"));
+    let stamp = scenario.stage.stamp("ann");
+    let store = &mut scenario.stage.store;
+    store.close_beads(std::slice::from_ref(&done), None, &stamp).expect("it is closed");
+    let new = NewConvoy { title: "First".to_owned(), ..NewConvoy::default() };
+    let convoy = store.create_convoy(&new, &stamp).expect("it is made");
+    scenario.link(&work, &convoy);
+    let queue = scenario.launch(Errand::Sling(Box::new(sling_of(vec![work]))));
+    scenario.finish(queue);
+    scenario.launch(Errand::Daemon);
+    scenario.settle();
+    let edge = Edge::new(&done, EdgeType::parse("tracks"));
+    scenario.stage.store.add_edge(&convoy, &edge, &stamp).expect("nothing is wrong with it");
+    scenario.settle();
+    scenario.pass(Duration::from_secs(30));
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
+}
+
+/// The deacon leaves a convoy alone for its cooldown, not for as long as a clock was set back.
+#[test]
+fn a_clock_that_is_set_back_does_not_starve_a_convoy() {
+    let mut scenario = town();
+    let beads = vec![scenario.bead("First"), scenario.bead("Second")];
+    let stamp = scenario.stage.stamp("ann");
+    let new = NewConvoy { title: "Together".to_owned(), ..NewConvoy::default() };
+    let convoy = scenario.stage.store.create_convoy(&new, &stamp).expect("it is made");
+    let mut fed = Vec::new();
+    for bead in &beads {
+        let stamp = scenario.stage.stamp("ann");
+        let edge = Edge::new(bead, EdgeType::parse("tracks"));
+        let store = &mut scenario.stage.store;
+        store.add_edge(&convoy, &edge, &stamp).expect("nothing is wrong with it");
+        fed.extend(store.feed_stranded(SignedDuration::from_mins(5), 3, &stamp).expect("it feeds"));
+        scenario.set_clock(SignedDuration::from_hours(-1));
+    }
+    assert_eq!(fed.into_iter().flat_map(|convoy| convoy.beads).collect::<Vec<_>>(), beads, "{}", scenario.story());
 }

@@ -150,7 +150,9 @@ impl Store {
                 if hungry.is_empty() {
                     continue;
                 }
-                let cooling_until = fed_at(tx, key)?.map(|at| at + cooldown).filter(|until| *until > stamp.now);
+                // What lies ahead was noted before the clock was set back, and holds nobody up.
+                let fed_at = fed_at(tx, key)?.filter(|at| *at <= stamp.now);
+                let cooling_until = fed_at.map(|at| at + cooldown).filter(|until| *until > stamp.now);
                 let is_fed = cooling_until.is_none() && n_fed < max;
                 let mut beads = Vec::new();
                 for (member, rig) in hungry.into_iter().filter(|_| is_fed) {

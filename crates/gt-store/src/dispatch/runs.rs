@@ -213,13 +213,15 @@ impl Run {
     }
 
     /// When its work was over, though its process may live. Where the bead does not say (it was deleted, or closed by
-    /// another clock, far ahead) the run has been over for as long as it can have been.
+    /// another clock, far ahead) the run has been over for as long as it can have been; ever, if that clock claimed it too.
     pub fn finished_at(&self, now: Timestamp) -> Option<Timestamp> {
         const SKEW: SignedDuration = SignedDuration::from_secs(10);
         if !self.is_bead_done {
             return self.said_at;
         }
-        Some(self.bead_closed_at.filter(|at| *at <= now + SKEW).unwrap_or(self.claimed_at))
+        let is_ours = |at: &Timestamp| *at <= now + SKEW;
+        let over = self.bead_closed_at.filter(is_ours).unwrap_or(self.claimed_at);
+        Some(Some(over).filter(is_ours).unwrap_or(Timestamp::UNIX_EPOCH))
     }
 
     /// What it waits for, while that counts.
