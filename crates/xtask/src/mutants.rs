@@ -160,7 +160,7 @@ fn build(profile: &str) -> Result<PathBuf, String> {
     // One at a time: nobody builds what another is writing.
     let lock = File::create(folder.join("lock")).and_then(|file| file.lock().map(|()| file));
     let _held = lock.map_err(|error| format!("cannot lock {}: {error}", folder.display()))?;
-    copy::write(root, &folder.join("copy"), DEFECTS)?;
+    copy::write(root, &folder.join("copy"), &DEFECTS)?;
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--package", "gt-sim", "--bin", copy::PROGRAM, "--profile", profile]);

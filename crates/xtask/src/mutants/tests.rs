@@ -13,14 +13,14 @@ fn edit(from: &'static str, to: &'static str) -> Edit {
 #[test]
 fn every_defect_still_has_its_place_in_the_sources() {
     let mut sources = read(root()).expect("the repository can be read");
-    put_in(&mut sources, DEFECTS).expect("every text to be changed is there exactly once");
+    put_in(&mut sources, &DEFECTS).expect("every text to be changed is there exactly once");
 }
 
 #[test]
 fn every_defect_has_a_name_of_its_own_that_each_of_its_switches_uses() {
     let names: BTreeSet<&str> = DEFECTS.iter().map(|defect| defect.name).collect();
     assert_eq!(names.len(), DEFECTS.len());
-    for defect in DEFECTS {
+    for defect in DEFECTS.iter() {
         let switch = format!("crate::defect(\"{}\")", defect.name);
         assert!(defect.edits.iter().any(|edit| edit.to.contains(&switch)), "{} cannot be switched on", defect.name);
         assert!(defect.edits.iter().all(|edit| edit.from != edit.to), "{} changes nothing", defect.name);
