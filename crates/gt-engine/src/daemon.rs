@@ -3,11 +3,12 @@
 //! Owns the loop, its causes to wake up and the patrol. What a pass does is `dispatch`; what is started lives on without
 //! this process. `run` gives the loop its threads and locks; the simulation drives the same loop without them.
 
-use std::os::unix::fs::MetadataExt as _;
+mod config;
+mod listen;
+
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use gt_core::event::EventType;
 use gt_core::plan::{PerSide, Side, Trouble};
@@ -16,8 +17,6 @@ use gt_runtime::{Ending, RuntimeError};
 use gt_store::{Assignment, Run, Store, Swept};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::config::Config;
 use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
@@ -29,8 +28,7 @@ use crate::pace::{Batch, Pace};
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
-use crate::wake::{Bell, FileWatch, Follow, WordWatch, Written};
-use crate::{once, patrol, places};
+use crate::{once, patrol};
 
 /// How soon after a write the store is looked at again, since a write is heard of before its commit can be seen.
 const LOOK_SOON: Duration = Duration::from_millis(2);
@@ -87,13 +85,13 @@ pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
     let _lock = take_over(town, &log)?;
     let (sender, causes) = mpsc::channel();
     // From the first event on it can be told to stop, and says that it did.
-    catch_signals(town, &sender)?;
+    listen::catch_signals(town, &sender)?;
     // A plain store: the daemon does not wake itself.
     let store = Store::open(&town.store_path())?;
     let mut daemon = Daemon::new(once::dispatcher(town, actor), store, sender.clone(), log)?;
     daemon.begin()?;
     // Now that the store is in use its log is there to be watched; the first pass comes after.
-    if let Some(follow) = listen(town, &sender)? {
+    if let Some(follow) = listen::listen(town, &sender)? {
         daemon.dispatcher.follow_records(follow);
     }
     drop(sender);
@@ -113,63 +111,10 @@ fn take_over(town: &Town, log: &Log) -> Result<Held, TownError> {
     Lock::Daemon.take(town)
 }
 
-fn catch_signals(town: &Town, sender: &Sender<Cause>) -> Result<(), TownError> {
-    let caught = Signals::new([SIGTERM, SIGINT]);
-    let mut signals = caught.map_err(|source| TownError::io("catch signals for", &town.state_dir(), source))?;
-    let stop = sender.clone();
-    thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            stop.send(Cause::Stop).unwrap_or_default();
-        }
-    });
-    Ok(())
-}
-
-/// Every other way to be woken, each from a thread that does nothing but wait.
-fn listen(town: &Town, sender: &Sender<Cause>) -> Result<Option<Follow>, TownError> {
-    let state_dir = town.state_dir();
-    let socket = Bell::new(town).listen().map_err(|source| TownError::io("listen in", &state_dir, source))?;
-    let wake = sender.clone();
-    thread::spawn(move || {
-        let mut byte = [0];
-        while socket.recv(&mut byte).is_ok() && wake.send(Cause::News).is_ok() {}
-    });
-    let follow = listen_to_agents(town, sender);
-    let files = FileWatch::new(town)?;
-    let written = sender.clone();
-    thread::spawn(move || {
-        files.for_each(|file| {
-            let cause = match file {
-                Written::Store => Cause::StoreWritten,
-                Written::Config => Cause::ConfigWritten,
-            };
-            written.send(cause).is_ok()
-        });
-    });
-    Ok(follow)
-}
-
-/// Wakes up when agents tell something. Where that cannot be watched, patrols and hooks are what is left.
-fn listen_to_agents(town: &Town, sender: &Sender<Cause>) -> Option<Follow> {
-    let words = WordWatch::new(town).ok()?;
-    let follow = words.follow();
-    let told = sender.clone();
-    thread::spawn(move || words.for_each(|| told.send(Cause::Told).is_ok()));
-    Some(follow)
-}
-
 /// Has the runtime tell of every ending.
 fn watch(dispatcher: &mut Dispatcher, sender: &Sender<Cause>) -> Result<(), TownError> {
     let news = sender.clone();
     Ok(dispatcher.runtime().watch(Box::new(move |end| news.send(Cause::Ended(end)).unwrap_or_default()))?)
-}
-
-/// Which file the config is: another one, when it was replaced as a whole. Numbers come again, so with its birth.
-type FileId = (u64, Option<SystemTime>);
-
-fn config_id(town: &Town) -> Option<FileId> {
-    let metadata = std::fs::metadata(town.config_path()).ok()?;
-    Some((metadata.ino(), metadata.created().ok()))
 }
 
 /// The loop, with all that it knows.
@@ -184,7 +129,7 @@ pub struct Daemon {
     /// The complaint about a config that could not be taken.
     config_problem: Option<String>,
     /// The config file as it was read last.
-    config_seen: Option<FileId>,
+    config_seen: Option<config::FileId>,
     sender: Sender<Cause>,
     log: Log,
     /// What other connections had committed when the store was looked at last.
@@ -219,7 +164,7 @@ impl Daemon {
         dispatcher.listen_to_agents();
         watch(&mut dispatcher, &sender)?;
         dispatcher.look_closely();
-        let config_seen = config_id(&town);
+        let config_seen = config::config_id(&town);
         let (settings, config_problem) = match Settings::load(&town) {
             Ok(settings) => (Arc::new(settings), None),
             Err(error) => (Arc::new(Settings::new(Config::default())), Some(chain(&error))),
@@ -567,61 +512,6 @@ impl Daemon {
         let left = self.batch.left(&policy);
         let goes_on = Side::BOTH.into_iter().filter(|side| *left.of(*side) != Some(0));
         Ok(goes_on.filter_map(|side| *waits.of(side)).min().map(|wait| now + wait))
-    }
-
-    /// A `gt config set` that was acknowledged before this pass began counts in it, whether it was heard of or not. A
-    /// file that is being written in place may be half of one; its writer's closing it is heard of.
-    fn reload_if_replaced(&mut self) -> bool {
-        self.config_seen != config_id(&self.town) && self.reload()
-    }
-
-    /// Takes the edited config, or keeps the last good one and says so. // SPEC T5
-    fn reload(&mut self) -> bool {
-        self.config_seen = config_id(&self.town);
-        match self.town.config_file().load() {
-            // Some editors move the old file away before they write the new one.
-            Ok(_) if !self.town.config_path().exists() => false,
-            Err(error) => {
-                let problem = chain(&error);
-                if self.config_problem.as_ref() != Some(&problem) {
-                    self.reject_config(&problem);
-                }
-                false
-            }
-            Ok(config) if self.config_problem.is_none() && config == self.settings.config => false,
-            Ok(config) => {
-                (self.config_problem, self.has_config) = (None, true);
-                if !places::is_same_runtime(&config, &self.settings.config) {
-                    self.change_runtime();
-                }
-                self.settings = Arc::new(Settings::new(config));
-                (self.log)("took the changed config");
-                // Whatever troubled an agent may have been mended by the edit.
-                if let Err(error) = self.store.forget_troubles(&self.dispatcher.stamp()) {
-                    (self.log)(&chain(&error));
-                }
-                true
-            }
-        }
-    }
-
-    /// What was started elsewhere is looked for where it is.
-    fn change_runtime(&mut self) {
-        self.dispatcher.set_runtime(places::runtime(&self.town));
-        if let Err(error) = watch(&mut self.dispatcher, &self.sender) {
-            (self.log)(&format!("nobody tells of endings: {}", chain(&error)));
-        }
-    }
-
-    fn reject_config(&mut self, problem: &str) {
-        let until = if self.has_config { "the last good one stays" } else { "nothing starts until it is mended" };
-        (self.log)(&format!("the config cannot be taken, {until}: {problem}"));
-        let rejected =
-            self.store.record(EventType::ConfigRejected, &json!({ "error": problem }), &self.dispatcher.stamp());
-        if let Err(error) = rejected {
-            (self.log)(&chain(&error));
-        }
-        self.config_problem = Some(problem.to_owned());
     }
 
     /// Cleans up, in peace. // SPEC D8, B7

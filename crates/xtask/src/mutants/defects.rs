@@ -36,6 +36,7 @@ const SCENE: &str = "crates/gt-store/src/dispatch/scene.rs";
 const SLING: &str = "crates/gt-store/src/dispatch/sling.rs";
 const TELLINGS: &str = "crates/gt-store/src/dispatch/tellings.rs";
 const DAEMON: &str = "crates/gt-engine/src/daemon.rs";
+const DAEMON_CONFIG: &str = "crates/gt-engine/src/daemon/config.rs";
 const PACE: &str = "crates/gt-engine/src/pace.rs";
 const DISPATCH: &str = "crates/gt-engine/src/dispatch.rs";
 
@@ -348,7 +349,7 @@ const DISPATCHING: &[Defect] = &[
         name: "config-read-once",
         what: "The daemon never reads its config again.",
         edits: &[Edit {
-            file: DAEMON,
+            file: DAEMON_CONFIG,
             from: r"self.config_seen = config_id(&self.town);
         match",
             to: r#"self.config_seen = config_id(&self.town);
