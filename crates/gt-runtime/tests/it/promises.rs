@@ -1,6 +1,6 @@
 //! What every runtime promises: the same exercises in every place, and in the simulated one.
 
-use std::fs;
+use std::fs::{self, File};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ trait Stage {
     fn runtime(&mut self) -> &mut dyn Runtime;
     fn launch(&self, run: &str) -> Launch;
     fn exit(&self, run: &str, code: i32);
+    /// Waits until a run waits for its exit; as long as the answer lives it goes on to.
+    fn await_begun(&self, run: &str) -> Option<File>;
     fn wait_for_news(&self);
     /// How a run is known that is gone.
     fn gone(&self) -> Handle;
@@ -41,6 +43,9 @@ impl Stage for Simulated {
     fn exit(&self, run: &str, code: i32) {
         self.runtime.end(run, Some(code), None);
     }
+    fn await_begun(&self, _: &str) -> Option<File> {
+        None
+    }
     fn wait_for_news(&self) {
         self.news.recv_timeout(Duration::ZERO).unwrap();
     }
@@ -62,6 +67,9 @@ impl Stage for Real<'_> {
     }
     fn exit(&self, run: &str, code: i32) {
         fs::write(self.town.path(&format!("{run}.exit")), format!("{code}\n")).unwrap();
+    }
+    fn await_begun(&self, run: &str) -> Option<File> {
+        Some(File::options().write(true).open(self.town.path(&format!("{run}.exit"))).unwrap())
     }
     fn wait_for_news(&self) {
         self.town.wait_for_news();
@@ -171,6 +179,8 @@ fn a_stopped_run_ends_by_a_signal(stage: &mut dyn Stage) {
 fn an_interrupted_run_that_does_not_care_for_it_ends_by_that(stage: &mut dyn Stage) {
     let launch = stage.launch("r1");
     let handle = stage.runtime().start(&[launch]).remove(0).unwrap();
+    // A key that is pressed before somebody reads the terminal means nothing.
+    let _begun = stage.await_begun("r1");
     stage.runtime().stop(&known("r1", Some(&handle)), Stop::Interrupt).unwrap();
     stage.wait_for_news();
     let seen = stage.runtime().survey(&[]).unwrap();
