@@ -14,6 +14,7 @@ use gt_core::status::Status;
 use gt_core::text::TITLE_CHARS_MAX;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension};
+use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use crate::beads::{self, NewBead};
@@ -22,7 +23,7 @@ use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key, timestamp};
 use crate::store::{Stamp, Store};
-use crate::{events, query};
+use crate::{events, links, query};
 
 /// A convoy that is to be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -109,7 +110,9 @@ pub(crate) fn create(tx: &Connection, new: &NewConvoy, stamp: &Stamp) -> Result<
             convoy.body.put(name, text);
         }
     }
-    put_watchers(&mut convoy, &new.watchers);
+    let mut seen = FxHashSet::default();
+    let watchers = new.watchers.iter().filter(|who| seen.insert(who.as_str())).cloned().collect::<Vec<_>>();
+    put_watchers(&mut convoy, &watchers);
     let id = beads::create(tx, &NewBead { prefix: format!("{TOWN_PREFIX}-cv"), parent: None, bead: convoy }, stamp)?;
     let data = json!({ "members": new.members, "owned": new.is_owned });
     events::append(tx, stamp, EventType::ConvoyCreated, Some(&id), &data)?;
@@ -232,6 +235,7 @@ impl Store {
             for id in members {
                 query::require(tx, id)?;
                 let edge = Edge::new(id, EdgeType::parse("tracks"));
+                links::refuse_cycle(tx, &bead.id, &edge)?;
                 if bead.edges.iter().any(|known| known.target == edge.target && known.kind == edge.kind) {
                     continue;
                 }
@@ -372,7 +376,7 @@ impl Store {
         })
     }
 
-    /// Ends a convoy, and takes off the queue whatever of it has not started and is in no other convoy.
+    /// Ends a convoy, and takes off the queue whatever of it has not started and is in no other open convoy.
     pub fn cancel_convoy(
         &mut self,
         convoy: &str,
@@ -388,7 +392,7 @@ impl Store {
             let mut withdrawn = Withdrawn::default();
             for edge in bead.edges.iter().filter(|edge| edge.kind.as_str() == "tracks") {
                 let Some(member) = rows::key_of(tx, &edge.target)? else { continue };
-                if tracking(tx, &edge.target)?.is_some() {
+                if following(tx, &edge.target)?.is_some_and(|other| !other.is_staged) {
                     continue;
                 }
                 match contexts::withdraw(tx, member, stamp)? {

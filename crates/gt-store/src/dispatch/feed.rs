@@ -176,6 +176,16 @@ pub(crate) fn forget(tx: &Connection) -> Result<()> {
     Ok(())
 }
 
+/// Leaves the members of a convoy to somebody else, or to the next sweep.
+pub(crate) fn forget_members(tx: &Connection, convoy: Key) -> Result<()> {
+    tx.prepare_cached(
+        "DELETE FROM to_feed WHERE bead IN (SELECT bead.key FROM edge JOIN bead ON bead.id = edge.target
+         WHERE edge.source = ?1 AND edge.type = 'tracks')",
+    )?
+    .execute([convoy])?;
+    Ok(())
+}
+
 /// Marks the members of a convoy that has opened or grown.
 pub(crate) fn mark_members(tx: &Connection, convoy: Key) -> Result<()> {
     tx.prepare_cached(

@@ -119,7 +119,7 @@ fn stage(tx: &Connection, staging: &Staging, stamp: &Stamp) -> Result<Staged> {
         return Ok(staged);
     }
     if let Going::Launch { force: false } = staging.then {
-        refuse_warned(&staged, &meant, there.as_ref(), &staging.words)?;
+        refuse_warned(&staged, &meant, &staging.words)?;
     }
     let found = if staged.plan.warnings.is_empty() { ConvoyStatus::StagedReady } else { ConvoyStatus::StagedWarnings };
     let key = put(tx, &mut staged, &meant, there, found, stamp)?;
@@ -216,7 +216,7 @@ fn title(meant: &Meant, there: Option<&There>) -> String {
 }
 
 /// What somebody should have looked at before it starts.
-fn refuse_warned(staged: &Staged, meant: &Meant, there: Option<&There>, words: &[String]) -> Result<()> {
+fn refuse_warned(staged: &Staged, meant: &Meant, words: &[String]) -> Result<()> {
     let words = words.join(" ");
     let aside = staged.plan.warnings.iter().filter(|warning| warning.category == Category::BlockedRig);
     let rigs = aside.filter_map(|warning| staged.graph.place(*warning.beads.first()?));
@@ -224,12 +224,10 @@ fn refuse_warned(staged: &Staged, meant: &Meant, there: Option<&There>, words: &
     if !rigs.is_empty() {
         return Err(refusal(BadStaging::RigsAside { rigs, words }));
     }
-    let was_warned = there.is_some_and(|there| there.status == ConvoyStatus::StagedWarnings)
-        && matches!(meant, Meant::Convoy { .. });
-    if staged.plan.warnings.is_empty() && !was_warned {
+    let n_warnings = staged.plan.warnings.len();
+    if n_warnings == 0 {
         return Ok(());
     }
-    let n_warnings = staged.plan.warnings.len().max(1);
     Err(refusal(BadStaging::Warnings { what: meant.name(), n_warnings, words }))
 }
 
@@ -303,7 +301,7 @@ fn launch(tx: &Connection, key: Key, staged: &mut Staged, is_forced: bool, stamp
     ledger.rewrite(key, &bead)?;
     ledger.flush()?;
     // Whoever launches it slings its first wave, and gets the answers. Should it die before that, the next sweep feeds.
-    feed::forget(tx)?;
+    feed::forget_members(tx, key)?;
     let first = staged.plan.waves().next().map_or(0, <[u32]>::len);
     let data = json!({ "waves": staged.plan.n_waves(), "first_wave": first, "forced": is_forced });
     events::append(tx, stamp, EventType::ConvoyLaunched, Some(&bead.id), &data)?;

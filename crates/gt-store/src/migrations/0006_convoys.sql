@@ -44,8 +44,9 @@ CREATE TABLE feeding (
   fed_at INTEGER NOT NULL
 ) STRICT;
 
+-- A number is never given twice: people and hooks remember it.
 CREATE TABLE mail (
-  id        INTEGER PRIMARY KEY,
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
   recipient TEXT    NOT NULL,
   sender    TEXT    NOT NULL,
   subject   TEXT    NOT NULL,
@@ -61,7 +62,7 @@ CREATE INDEX mail_unread ON mail (recipient, id) WHERE read_at IS NULL;
 
 -- What somebody outside is to be told; one row until everybody was told, or nobody can be.
 CREATE TABLE notice (
-  id      INTEGER PRIMARY KEY,
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
   kind    TEXT    NOT NULL,             -- an event's word, such as convoy.landed
   bead    TEXT,
   text    TEXT    NOT NULL,             -- one line for a person

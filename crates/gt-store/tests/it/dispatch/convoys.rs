@@ -3,7 +3,7 @@
 use gt_core::event::EventType;
 use gt_core::rig::RigState;
 use gt_core::status::Status;
-use gt_store::{BeadPatch, Checked, NewConvoy, Withdrawn};
+use gt_store::{BeadPatch, Checked, Going, NewConvoy, Staging, Withdrawn};
 use jiff::SignedDuration;
 
 use crate::yard::{Yard, ended};
@@ -167,7 +167,7 @@ fn a_convoy_changes_its_status_only_as_the_table_says() {
 fn a_convoy_lands_once_with_the_last_of_its_beads() {
     let mut yard = Yard::with(&["gt-1", "gt-2", "ml-3"]);
     let id =
-        yard.make_convoy(&NewConvoy { watchers: vec!["mayor".to_owned()], ..convoy_of(&["gt-1", "gt-2", "ml-3"]) });
+        yard.make_convoy(&NewConvoy { watchers: vec!["mayor".to_owned(); 2], ..convoy_of(&["gt-1", "gt-2", "ml-3"]) });
     yard.close("gt-1");
     yard.close("ml-3");
     assert_eq!((yard.status(&id), yard.landings()), ("open".to_owned(), vec![]));
@@ -287,6 +287,25 @@ fn a_cancelled_convoy_withdraws_what_has_not_started() {
 }
 
 #[test]
+fn a_staged_convoy_keeps_nothing_in_line_that_is_cancelled() {
+    let mut yard = Yard::with(&["gt-1"]);
+    let id = yard.convoy(&["gt-1"]);
+    let stamp = yard.stamp();
+    let staging = Staging { words: vec!["gt-1".to_owned()], ..Staging::default() };
+    yard.store.stage_convoy(&staging, &stamp).expect("it is staged");
+    let withdrawn = yard.store.cancel_convoy(&id, None, &stamp).expect("it is cancelled").expect("it was open");
+    assert_eq!((withdrawn.beads, yard.in_line()), (vec!["gt-1".to_owned()], vec![]));
+}
+
+#[test]
+fn a_convoy_does_not_track_itself() {
+    let mut yard = Yard::with(&["gt-1"]);
+    let id = yard.convoy(&["gt-1"]);
+    let said = yard.refused(|store, stamp| store.add_to_convoy(&id, std::slice::from_ref(&id), stamp));
+    assert_eq!(said, format!("{id} cannot depend on itself"));
+}
+
+#[test]
 fn what_a_dead_worker_left_is_let_go_and_what_a_person_has_is_not() {
     let mut yard = Yard::with(&["gt-1", "gt-2", "gt-3", "gt-4"]);
     yard.convoy(&["gt-4"]);
@@ -354,6 +373,20 @@ fn a_deferral_that_ends_feeds() {
     assert_eq!(yard.in_line(), Vec::<String>::new());
     yard.pass(61);
     assert_eq!(yard.claims(), ["gt-1"]);
+}
+
+#[test]
+fn launching_one_convoy_leaves_the_others_their_turn() {
+    let mut yard = Yard::with(&["gt-1", "gt-2"]);
+    let until = Some(Some(yard.now + SignedDuration::from_secs(60)));
+    yard.patch("gt-1", &BeadPatch { defer_until: until, ..BeadPatch::default() }).expect("it is deferred");
+    yard.convoy(&["gt-1"]);
+    yard.pass(61);
+    let stamp = yard.stamp();
+    let staging =
+        Staging { words: vec!["gt-2".to_owned()], then: Going::Launch { force: false }, ..Staging::default() };
+    yard.store.stage_convoy(&staging, &stamp).expect("it is launched");
+    assert_eq!(yard.in_line(), ["gt-1"], "the deferral ended just then, and gt-2 is for whoever launches");
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn every_status_meets_every_wish() {
     for (word, wanted) in [
         ("staged:ready", "staged:ready, open"),
         ("STAGED_READY", "staged:ready, open"),
-        ("staged:warnings", "staged:ready, convoy hq-cv-1 has 1 warning"),
+        ("staged:warnings", "staged:ready, open"),
         ("open", "convoy hq-cv-1 is already launched, convoy hq-cv-1 is already launched"),
         ("in_progress", "convoy hq-cv-1 is already launched, convoy hq-cv-1 is already launched"),
         ("closed", "convoy hq-cv-1 is closed, convoy hq-cv-1 is closed"),
@@ -161,9 +161,8 @@ fn every_status_meets_every_wish() {
     ] {
         let answers = [staging(&["hq-cv-1"]), launching(&["hq-cv-1"], false)].map(|wish| {
             let mut yard = Yard::with(&["gt-a", "hq-cv-1 > gt-a:tracks"]);
+            yard.set_status("hq-cv-1", word); // as a file may bring it; a convoy could not be set so
             retype(&mut yard, "hq-cv-1", "convoy");
-            // As a file brings it along; no verb would.
-            yard.peek.execute("UPDATE bead SET status = ?1 WHERE id = 'hq-cv-1'", [word]).expect("it is changed");
             let stamp = yard.stamp();
             match yard.store.stage_convoy(&wish, &stamp) {
                 Ok(staged) => staged.status.map_or("nothing".to_owned(), |status| status.to_string()),

@@ -85,4 +85,6 @@ fn what_was_read_goes_when_it_is_old_and_what_a_person_has_not_read_stays() {
     assert_eq!(town.store.prune_mail(town.now, &stamp).expect("it is cut"), 2);
     assert_eq!(inbox(&mut town, MAYOR, true, 9).0, ["unread"]);
     assert_eq!(inbox(&mut town, DEACON, true, 9).0, Vec::<String>::new());
+    send(&mut town, DEACON, "new");
+    assert_eq!(town.store.read_mail(4, &stamp).expect("it is there").subject, "new", "no number is given twice");
 }

@@ -95,7 +95,8 @@ pub(super) fn show(context: &Context, staged: &Staged, answers: &[Answer]) -> Re
     let n_later = staged.plan.n_tasks() - answers.len().min(staged.plan.n_tasks());
     let later = match (n_later, staged.plan.gated.len()) {
         (0, 0) => "That is all of it.".to_owned(),
-        (0, gated) => format!("{} wait for a person.", counted(gated, "more task")),
+        (0, 1) => "1 more task waits for a person.".to_owned(),
+        (0, gated) => format!("{gated} more tasks wait for a person."),
         (n, _) => format!("{} in later waves; they start as they become ready.", counted(n, "more task")),
     };
     context.say(&paint(DIM, &format!("{later} `gt convoy status {convoy} --watch` shows how it goes.")))
