@@ -392,6 +392,9 @@ impl Store {
             let mut withdrawn = Withdrawn::default();
             for edge in bead.edges.iter().filter(|edge| edge.kind.as_str() == "tracks") {
                 let Some(member) = rows::key_of(tx, &edge.target)? else { continue };
+                if !query::node(tx, member)?.facts.status.is_active() {
+                    continue; // done, though its context may not be cleaned up yet
+                }
                 if following(tx, &edge.target)?.is_some_and(|other| !other.is_staged) {
                     continue;
                 }

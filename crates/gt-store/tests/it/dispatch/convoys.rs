@@ -271,11 +271,12 @@ fn closing_by_hand_needs_force_where_beads_are_open() {
 
 #[test]
 fn a_cancelled_convoy_withdraws_what_has_not_started() {
-    let mut yard = Yard::with(&["gt-1", "gt-2", "gt-3", "gt-4 > gt-1:blocks"]);
+    let mut yard = Yard::with(&["gt-1", "gt-2", "gt-3", "gt-4 > gt-1:blocks", "gt-5"]);
     yard.policy.caps.town = Some(1);
-    let id = yard.convoy(&["gt-1", "gt-2", "gt-3", "gt-4"]);
+    let id = yard.convoy(&["gt-1", "gt-2", "gt-3", "gt-4", "gt-5"]);
     yard.convoy(&["gt-3"]);
     assert_eq!(yard.claims(), ["gt-1"]);
+    yard.close("gt-5");
     let stamp = yard.stamp();
     let withdrawn = yard.store.cancel_convoy(&id, Some("no more"), &stamp).expect("it is cancelled");
     let wanted = Withdrawn { beads: vec!["gt-2".to_owned()], running: vec!["gt-1".to_owned()] };
