@@ -61,6 +61,8 @@ pub enum BadRequest {
     LoadWithRig { id: String, article: &'static str, kind: &'static str },
     #[error("slinging {article} {kind} does not take {}", flags.join(", "))]
     TaskFlags { article: &'static str, kind: &'static str, flags: Vec<&'static str> },
+    #[error("convoy {id} is staged, and starts nothing before it is launched")]
+    Staged { id: String },
     #[error("{kind} {id} has nothing in it that could be given to an agent")]
     Empty { id: String, kind: &'static str },
     #[error(transparent)]
@@ -183,6 +185,9 @@ fn whole_load(request: &Request, load: Load, rig: Option<&str>, fields: SlingFie
     }
     if !request.task_flags.is_empty() {
         return Err(BadRequest::TaskFlags { article, kind, flags: request.task_flags.clone() });
+    }
+    if load.is_staged {
+        return Err(BadRequest::Staged { id: load.id });
     }
     if load.members.is_empty() {
         return Err(BadRequest::Empty { id: load.id, kind });

@@ -213,6 +213,7 @@ impl From<BadRequest> for Failure {
             }
             BadRequest::LoadWithRig { id, .. } => (Kind::Usage, format!("leave the rig out: `gt sling {id}`")),
             BadRequest::TaskFlags { .. } => (Kind::Usage, "sling its tasks by their ids to use these flags".to_owned()),
+            BadRequest::Staged { id } => (Kind::Refused, format!("`gt convoy launch {id}` starts it")),
             BadRequest::Empty { id, .. } => (Kind::Refused, format!("see what is in it with `gt bead dep tree {id}`")),
             BadRequest::Town(_) => {
                 let BadRequest::Town(error) = bad else { unreachable!("it was just matched") };

@@ -67,12 +67,12 @@ pub struct Withdrawn {
     pub running: Vec<String>,
 }
 
-/// An open convoy that tracks the bead; one that is staged will, and counts too.
+/// A convoy under way that tracks the bead; one that is staged tells nobody when it is done.
 pub(crate) fn tracking(tx: &Connection, bead: &str) -> Result<Option<String>> {
     let mut query = tx.prepare_cached(
         "SELECT convoy.id FROM edge JOIN bead AS convoy ON convoy.key = edge.source
          WHERE edge.target = ?1 AND edge.type = 'tracks' AND convoy.issue_type = 'convoy'
-           AND convoy.standing IS NOT NULL ORDER BY convoy.key LIMIT 1",
+           AND convoy.standing IS NOT NULL AND convoy.status NOT LIKE 'staged%' ORDER BY convoy.key LIMIT 1",
     )?;
     Ok(query.query_row([bead], |row| row.get(0)).optional()?)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gt_core::context::{self, SlingFields};
+use gt_core::convoy::ConvoyStatus;
 use gt_core::event::EventType;
 use gt_core::refusal::Refusal;
 use gt_core::rig::{self, Home, Rig, RigState};
@@ -97,6 +98,8 @@ pub struct Load {
     pub id: String,
     pub title: String,
     pub kind: LoadKind,
+    /// A convoy that starts nothing before it is launched.
+    pub is_staged: bool,
     pub members: Vec<String>,
 }
 
@@ -158,7 +161,8 @@ impl Store {
                 "convoy" => (LoadKind::Convoy, tracked(&bead)),
                 _ => return Ok(None),
             };
-            Ok(Some(Load { id: bead.id, title: bead.title, kind, members }))
+            let is_staged = ConvoyStatus::parse(bead.status.as_str()).is_some_and(ConvoyStatus::is_staged);
+            Ok(Some(Load { id: bead.id, title: bead.title, kind, is_staged, members }))
         })
     }
 }

@@ -119,6 +119,8 @@ fn feeders_sweeps_deacons_and_people_start_every_bead_once() {
         let id = convoy(&fleet, "Round", &members);
         let mut calls = vec![vec!["scheduler", "run"], vec!["scheduler", "run"], vec!["deacon", "feed-stranded"]];
         calls.push(vec!["convoy", "check"]);
+        calls.push([&["convoy", "launch", "--force"], &members[..3]].concat());
+        calls.extend(members[3..].iter().map(|bead| vec!["deacon", "redispatch", bead]));
         calls.extend(members[1..].iter().map(|bead| vec!["sling", bead]));
         let spawn =
             |words: &Vec<&str>| fleet.town.command(GT).args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -134,6 +136,7 @@ fn feeders_sweeps_deacons_and_people_start_every_bead_once() {
     fleet.until_done(&all);
     let mut starts = fleet.starts();
     starts.sort();
+    all.sort();
     assert_eq!(starts, all, "each once");
     fleet.assert_at_rest(&all);
 }
@@ -181,4 +184,25 @@ fn a_convoy_in_words() {
         gt(&["convoy", "list", "--all"]),
     ]);
     snapshot!("convoy_ends", ends);
+}
+
+#[test]
+fn a_staged_convoy_is_launched_not_slung_and_lands_if_it_was_done_meanwhile() {
+    let fleet = Fleet::with_cap(2, FINISHES);
+    fleet.hold(&["gt-a", "gt-b"]);
+    let staged = fleet.town.gt(["convoy", "stage", "gt-a", "gt-b", "--json"]).json();
+    let id = staged["convoy_id"].as_str().expect("it has an id").to_owned();
+    snapshot!(fleet.town.refused(["sling", &id]), @r"
+    $ gt sling hq-cv-id01
+    ! error: convoy hq-cv-id01 is staged, and starts nothing before it is launched
+    ! hint: `gt convoy launch hq-cv-id01` starts it
+    [exit 1]
+    ");
+    // By itself a member may go; a convoy of its own tells when it is done.
+    let slung = fleet.town.gt(["sling", "gt-a", "--json"]).json();
+    assert_ne!(slung["results"][0]["convoy"], *id, "{slung}");
+    fleet.town.gt(["close", "gt-a", "gt-b"]).success();
+    assert_eq!(landings(&fleet, &id), 0);
+    fleet.town.gt(["convoy", "launch", &id]).success();
+    assert_eq!(landings(&fleet, &id), 1);
 }
