@@ -74,7 +74,8 @@ impl Convoys {
             "convoy.fed" => convoy.check_fed(id, event, beads)?,
             // Staging and launching say by themselves what becomes of it.
             "convoy.staged" => convoy.life = Life::Staged,
-            "convoy.launched" => convoy.life = Life::Open,
+            // Whoever launches it slings its first wave afterwards; should it die before that, the sweep feeds.
+            "convoy.launched" => (convoy.life, convoy.is_linked) = (Life::Open, true),
             _ => {}
         }
         Ok(())
@@ -83,11 +84,11 @@ impl Convoys {
     /// What was only in a convoy that is cancelled is in line no more; what was withdrawn is held.
     fn check_withdrawal(&self, id: &str, event: &Event, beads: &Beads) -> Result<(), String> {
         let withdrawn = names(&event.data, "withdrawn");
-        let is_wanted = |bead: &str| self.0.values().any(|one| one.life != Life::Closed && one.members.contains(bead));
+        let is_wanted = |bead: &str| self.0.values().any(|one| one.life == Life::Open && one.members.contains(bead));
         let members = self.0.get(id).map(|convoy| &convoy.members).into_iter().flatten();
         for (member, bead) in members.filter_map(|member| beads.get_key_value(member)) {
             let is_held_back = !withdrawn.contains(member) || bead.is_held;
-            if (bead.is_queued && !is_wanted(member)) || !is_held_back {
+            if (bead.is_queued && !bead.is_done && !is_wanted(member)) || !is_held_back {
                 return Err(format!("{id} was cancelled, and {member} of it is {bead:?}"));
             }
         }

@@ -42,7 +42,7 @@ impl fmt::Display for Phase {
 }
 
 /// Every event that the table knows.
-pub const EVENTS: [&str; 42] = [
+pub const EVENTS: [&str; 44] = [
     "bead.closed",
     "bead.reopened",
     "bead.deleted",
@@ -81,6 +81,8 @@ pub const EVENTS: [&str; 42] = [
     "run.ended agent-unable",
     "polecat.kept",
     "convoy.changed",
+    "convoy.staged",
+    "convoy.launched",
     "convoy.landed",
     "convoy.closed",
     "convoy.cancelled",
@@ -148,7 +150,7 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         "polecat.kept" => run == None,
         // Of a convoy, which nobody works on.
         "convoy.landed" | "convoy.closed" | "convoy.cancelled" => is_done && !is_queued && run == None,
-        "convoy.fed" => !is_done && !is_queued && run == None,
+        "convoy.fed" | "convoy.staged" | "convoy.launched" => !is_done && !is_queued && run == None,
         _ => false,
     }
 }

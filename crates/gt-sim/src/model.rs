@@ -271,6 +271,7 @@ impl Model {
             self.check_feed(id, bead)?;
         }
         let is_claimed = bead.run.as_ref().is_some_and(|run| !run.is_started) && !bead.is_queued;
+        let was_nobodys_fault = bead.must_queue;
         bead.is_queued = !is_claimed || by == "sling";
         (bead.is_held, bead.is_broken, bead.must_queue) = (false, false, false);
         bead.is_by_queue = event.data.get("queued").is_some_and(|queued| queued == true);
@@ -284,7 +285,7 @@ impl Model {
         };
         let pause = SignedDuration::from_secs(bounds.cooldown);
         bead.not_before = (by == "witness").then(|| event.ts + pause);
-        if by == "witness" && bead.attempts > bounds.attempts {
+        if by == "witness" && !was_nobodys_fault && bead.attempts > bounds.attempts {
             return Err(format!("{id} is tried again after {} attempts", bead.attempts));
         }
         Ok(())

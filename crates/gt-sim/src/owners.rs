@@ -4,7 +4,7 @@ use fastrand::Rng;
 use gt_core::bead::Bead;
 use gt_core::edge::{Edge, EdgeType};
 use gt_core::status::Status;
-use gt_store::{BeadPatch, FedConvoy, Filter, NewBead, NewConvoy, Stamp, StoreError};
+use gt_store::{BeadPatch, FedConvoy, Filter, Going, NewBead, NewConvoy, Staging, Stamp, StoreError};
 use jiff::SignedDuration;
 
 use crate::part::Part;
@@ -22,6 +22,8 @@ enum Deed {
     Remove,
     Link,
     Unlink,
+    /// `gt convoy stage` or `launch`, of one that is there; the launcher dies before it slings.
+    Launch,
     Check,
     Close,
     Land,
@@ -33,9 +35,10 @@ enum Deed {
 }
 
 /// Every deed, and how often it is done in an average town.
-const DEEDS: [(Deed, u32); 14] = [
+const DEEDS: [(Deed, u32); 15] = [
     (Deed::Create, 8),
-    (Deed::Stage, 2),
+    (Deed::Stage, 3),
+    (Deed::Launch, 3),
     (Deed::SetStatus, 3),
     (Deed::Add, 5),
     (Deed::Remove, 3),
@@ -102,6 +105,7 @@ impl Visit<'_> {
         match deed {
             Deed::Create => self.create(),
             Deed::Stage => self.stage(),
+            Deed::Launch => self.launch(),
             Deed::SetStatus => self.set_status(),
             Deed::Add => {
                 let (convoy, members) = (self.any_convoy()?, self.some_beads(3)?);
@@ -169,6 +173,12 @@ impl Visit<'_> {
         let new = NewBead { prefix: "hq-cv".to_owned(), parent: None, bead };
         let convoy = self.stage.store.create_bead(&new, self.stamp)?;
         self.stage.store.add_to_convoy(&convoy, &members, self.stamp).map(drop)
+    }
+
+    fn launch(&mut self) -> Result<(), StoreError> {
+        let words = vec![self.any_convoy()?];
+        let then = if self.chance(3) { Going::Stage } else { Going::Launch { force: true } };
+        self.stage.store.stage_convoy(&Staging { words, title: None, then }, self.stamp).map(drop)
     }
 
     /// By hand, as one changes any bead; launching is this for one that is staged.

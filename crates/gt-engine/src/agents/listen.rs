@@ -38,7 +38,7 @@ pub struct Listener {
 }
 
 /// What is known of one run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Ear {
     /// Whose lines it prints.
     speaks: Option<Vendor>,
@@ -85,7 +85,8 @@ impl Listener {
         self.ears.retain(|id, _| runs.iter().any(|run| run.id == *id));
         let mut tellings = Vec::new();
         for run in runs {
-            let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(speaks(&run.agent)));
+            let ear = self.ears.entry(run.id.clone()).or_default();
+            ear.learn(|| speaks(&run.agent));
             ear.hear(town, &run.id, false, now);
             if ear.follow(self.follow.as_ref()) {
                 // Of what was written meanwhile nobody was woken.
@@ -126,7 +127,8 @@ impl Listener {
         is_over: bool,
         now: Timestamp,
     ) -> Option<Telling> {
-        let ear = self.ears.entry(run.id.clone()).or_insert_with(|| Ear::new(speaks));
+        let ear = self.ears.entry(run.id.clone()).or_default();
+        ear.learn(|| speaks);
         ear.hear(town, &run.id, is_over, now);
         ear.telling(&run.id)
     }
@@ -138,18 +140,9 @@ fn silent_until(run: &Run) -> Option<Timestamp> {
 }
 
 impl Ear {
-    fn new(speaks: Option<Vendor>) -> Ear {
-        Ear {
-            speaks,
-            hooks: None,
-            told: Told::default(),
-            log: Tail::default(),
-            events: Tail::default(),
-            record: None,
-            is_in_terminal: false,
-            is_hooked: false,
-            failure: None,
-        }
+    /// Whoever could not be understood may be by now: the config was mended.
+    fn learn(&mut self, speaks: impl FnOnce() -> Option<Vendor>) {
+        self.speaks = self.speaks.or_else(speaks);
     }
 
     fn telling(&self, run: &str) -> Option<Telling> {

@@ -68,6 +68,28 @@ fn of_a_flood_only_the_end_is_read() {
     assert!(heard.iter().all(|line| line == "last" || line.len() == 1023), "no half line is taken for a whole one");
 }
 
+fn speaking() -> Ear {
+    Ear { speaks: Some(Vendor::Claude), ..Ear::default() }
+}
+
+/// Seed 153 of the simulation: the config was broken when a daemon began to listen.
+#[test]
+fn who_could_not_be_understood_at_first_is_heard_from_the_beginning() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let now = Timestamp::from_second(1_800_000_000).expect("a time");
+    let (town, _) = Town::init(dir.path(), &gt_store::Stamp::new(now, "tester")).expect("the directory is empty");
+    fs::create_dir_all(town.logs_dir()).expect("the town can be written");
+    fs::write(town.log_path("r"), "{\"type\":\"result\",\"is_error\":false}\n").expect("it can be written");
+    let mut ear = Ear::default();
+    ear.learn(|| None);
+    ear.hear(&town, "r", false, now);
+    assert!(ear.telling("r").is_none());
+    ear.learn(|| Some(Vendor::Claude));
+    ear.hear(&town, "r", true, now);
+    let told = ear.telling("r").expect("it is understood").told;
+    assert_eq!(told.activity(), Some(gt_core::agent::Activity::TurnOver));
+}
+
 #[test]
 fn what_stands_on_a_screen_is_no_stream_and_silence_is_a_question() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -76,11 +98,11 @@ fn what_stands_on_a_screen_is_no_stream_and_silence_is_a_question() {
     fs::create_dir_all(town.logs_dir()).expect("the town can be written");
     fs::write(town.log_path("r"), "{\"type\":\"result\",\"is_error\":false}\n").expect("it can be written");
     fs::write(town.events_path("r"), format!("{HOOKED_MARK}\n")).expect("it can be written");
-    let mut ear = Ear::new(Some(Vendor::Claude));
+    let mut ear = speaking();
     ear.hear(&town, "r", false, now);
     assert_eq!((ear.told.activity(), ear.is_hooked), (None, true));
     fs::remove_file(town.events_path("r")).expect("it is there");
-    let mut ear = Ear::new(Some(Vendor::Claude));
+    let mut ear = speaking();
     ear.hear(&town, "r", false, now);
     assert_eq!(ear.told.activity(), Some(gt_core::agent::Activity::TurnOver));
 }
@@ -101,7 +123,7 @@ fn a_record_is_read_wherever_its_hook_says_and_nothing_waits_for_a_pipe() {
         let line = r#"{"type":"assistant","message":{"id":"a","usage":{"input_tokens":1,"output_tokens":7}}}"#;
         fs::write(&record, format!("{line}\n")).expect("it can be written");
         fs::write(town.events_path("r"), format!("{HOOKED_MARK}\n{}\n", hook.to_line())).expect("it can be written");
-        let mut ear = Ear::new(Some(Vendor::Claude));
+        let mut ear = speaking();
         ear.hear(&town, "r", true, now);
         assert_eq!(ear.told.usage().tokens_out, tokens_out);
     }

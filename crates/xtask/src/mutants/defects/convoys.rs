@@ -97,8 +97,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "What a cancelled convoy has put in line stays there.",
         edits: &[Edit {
             file: CONVOYS,
-            from: r"if tracking(tx, &edge.target)?.is_some() {",
-            to: r#"if tracking(tx, &edge.target)?.is_some() || crate::defect("cancel-withdraws-nobody") {"#,
+            from: r"if following(tx, &edge.target)?.is_some_and(|other| !other.is_staged) {",
+            to: r#"if following(tx, &edge.target)?.is_some_and(|other| !other.is_staged) || crate::defect("cancel-withdraws-nobody") {"#,
         }],
     },
     Defect {
