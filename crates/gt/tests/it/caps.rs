@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::fleet::{FINISHES, Fleet, agents_of, count, kill};
 
@@ -51,15 +51,17 @@ fn life(pid: u32) -> Option<(u32, Life)> {
     Some((pid, (find("GT_RUN=")?, find("GT_RIG=")?, find("GT_AGENT=")?)))
 }
 
-/// Looks again and again while something happens; whoever asks for it in `hanging` is killed meanwhile.
-fn watch(fleet: &Fleet, happens: impl FnOnce()) -> Most {
+/// Looks again and again while something happens, which is told how many were seen; whoever asks for it in `hanging` is
+/// killed meanwhile.
+fn watch(fleet: &Fleet, happens: impl FnOnce(&AtomicUsize)) -> Most {
     let (town, hanging) = (fleet.town.root().display().to_string(), fleet.home("hanging"));
-    let is_over = AtomicBool::new(false);
+    let (is_over, seen) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             let (mut most, mut killed) = (Most::default(), 0);
             while !is_over.load(Ordering::Relaxed) {
                 most.look(&town);
+                seen.store(most.town, Ordering::Relaxed);
                 let text = fs::read_to_string(&hanging).unwrap_or_default();
                 let whole = text.rfind('\n').map_or("", |end| &text[..end]);
                 let pids: Vec<u32> = whole.lines().map(|line| line.parse().expect("a process")).collect();
@@ -69,7 +71,7 @@ fn watch(fleet: &Fleet, happens: impl FnOnce()) -> Most {
             most
         });
         let over = Over(&is_over);
-        happens();
+        happens(&seen);
         drop(over);
         watcher.join().expect("looking does not panic")
     })
@@ -113,10 +115,10 @@ fn many_beads_with_agents_that_crash_hang_and_are_killed_never_exceed_a_cap_of_t
     fleet.set("witness.redispatch_cooldown", "0s");
     let beads = import(&fleet, "gt", crate::place::MANY);
     sling(&fleet, &[], &beads);
-    let most = watch(&fleet, || {
+    let most = watch(&fleet, |seen| {
         fleet.start_daemon();
         // Else they might all be too short to meet.
-        fleet.until_seen("as many at work as may be", || fleet.starts().len() == 3);
+        fleet.until_seen("as many at work as may be", || seen.load(Ordering::Relaxed) >= 3);
         fleet.open_gate("gate");
         // Which beads they are is looked at in the end: with so many events that would take longer than the work.
         fleet.until("all closed and nothing live", |events| {
@@ -149,7 +151,7 @@ fn caps_of_rigs_and_agents_hold_under_the_cap_of_the_town() {
     sling(&fleet, &[], &[&shop[..16], &yard[..16]].concat());
     sling(&fleet, &["--agent", "other"], &[&shop[16..], &yard[16..]].concat());
     let all = [shop, yard].concat();
-    let most = watch(&fleet, || {
+    let most = watch(&fleet, |_| {
         fleet.start_daemon();
         fleet.until_done(&all);
     });
@@ -169,7 +171,7 @@ fn slings_in_parallel_and_a_daemon_together_keep_to_the_cap_of_a_rig() {
     fleet.set("rigs.shop.max_polecats", "3");
     let beads = import(&fleet, "gt", 48);
     fleet.start_daemon();
-    let most = watch(&fleet, || {
+    let most = watch(&fleet, |_| {
         let slings: Vec<_> = beads
             .chunks(6)
             .map(|some| fleet.town.call(["sling"].into_iter().chain(some.iter().map(String::as_str))).spawn())
