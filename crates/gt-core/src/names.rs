@@ -107,10 +107,5 @@ pub fn assignee(rig: &str, polecat: &str) -> String {
     format!("{rig}/polecats/{polecat}")
 }
 
-/// Whether an assignee is a worker of ours or of a town like ours, not a person.
-pub fn is_worker(assignee: &str) -> bool {
-    matches!(assignee.split('/').collect::<Vec<_>>().as_slice(), [rig, "polecats", name] if !rig.is_empty() && !name.is_empty())
-}
-
 #[cfg(test)]
 mod tests;

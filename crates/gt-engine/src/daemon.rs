@@ -145,8 +145,10 @@ pub struct Daemon {
     /// When starts are recorded that wait for something to be recorded with.
     record_at: Option<Timestamp>,
     next_patrol: Timestamp,
-    /// When open convoys are searched for what nobody is on.
-    next_sweep: Timestamp,
+    /// When open convoys are searched for what nobody is on; `None`: nothing has happened since they were.
+    next_sweep: Option<Timestamp>,
+    /// The last event that the last sweep knew of.
+    swept: i64,
     /// Whoever tells others what happens here, where there is somebody.
     notifier: Option<Notifier>,
     is_stopping: bool,
@@ -172,7 +174,7 @@ impl Daemon {
         let has_config = config_problem.is_none();
         let next_patrol = dispatcher.now() + settings.heartbeat;
         // What happened while nobody ran the town is found at once.
-        let next_sweep = dispatcher.now();
+        let next_sweep = Some(dispatcher.now());
         let seen = store.outside_commits()?;
         Ok(Daemon {
             town,
@@ -194,6 +196,7 @@ impl Daemon {
             record_at: None,
             next_patrol,
             next_sweep,
+            swept: 0,
             notifier: None,
             is_stopping: false,
         })
@@ -258,7 +261,7 @@ impl Daemon {
     /// A time that lies further ahead than a sweep ever does was set before the clock was set back.
     fn is_sweep_due(&self) -> bool {
         let now = self.dispatcher.now();
-        now >= self.next_sweep || self.next_sweep > now + self.settings.sweep
+        self.next_sweep.is_some_and(|at| now >= at || at > now + self.settings.sweep)
     }
 
     /// As long as nobody can be asked what runs elsewhere nothing starts, and that has to be seen.
@@ -342,14 +345,24 @@ impl Daemon {
         is_time
     }
 
+    /// What happens may strand something, in a way that only a sweep finds; while nothing happens, nobody has to look.
+    fn plan_sweep(&mut self) -> Result<(), TownError> {
+        if self.next_sweep.is_none() && self.store.last_event()? != self.swept {
+            self.next_sweep = Some(self.dispatcher.now() + self.settings.sweep);
+        }
+        Ok(())
+    }
+
     /// The safety net below feeding and landing: what triggers cannot see. // SPEC C5
     fn has_swept(&mut self) -> bool {
         let stamp = self.dispatcher.stamp();
-        self.next_sweep = stamp.now + self.settings.sweep;
+        self.next_sweep = None;
         let needs = self.store.needs_sweep(stamp.now);
         let swept = needs.and_then(|is_needed| if is_needed { self.store.sweep(&stamp) } else { Ok(Swept::default()) });
+        let swept = swept.and_then(|swept| Ok((swept, self.store.last_event()?)));
         match swept {
-            Ok(swept) => {
+            Ok((swept, last_event)) => {
+                self.swept = last_event;
                 for bead in &swept.fed {
                     (self.log)(&format!("{bead} was stranded, and is in line again"));
                 }
@@ -358,6 +371,7 @@ impl Daemon {
             }
             Err(error) => {
                 (self.log)(&format!("convoys could not be searched: {}", chain(&error)));
+                self.next_sweep = Some(stamp.now + self.settings.sweep);
                 false
             }
         }
@@ -374,9 +388,8 @@ impl Daemon {
         let now = self.dispatcher.now();
         let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
         let known = [self.next_deadline, self.next_of_batch, self.record_at, self.retry_at];
-        let next_sweep = self.next_sweep.min(now + self.settings.sweep);
-        let always = [self.next_patrol, next_sweep].map(Some);
-        let deadline = known.into_iter().chain(always).flatten().min().map(until);
+        let next_sweep = self.next_sweep.map(|at| at.min(now + self.settings.sweep));
+        let deadline = known.into_iter().chain([Some(self.next_patrol), next_sweep]).flatten().min().map(until);
         [deadline, self.look_again].into_iter().flatten().min()
     }
 
@@ -405,7 +418,7 @@ impl Daemon {
         self.note_pending();
         self.next_deadline = self.find_deadline(since)?;
         self.next_of_batch = self.find_next_of_batch()?;
-        Ok(())
+        self.plan_sweep()
     }
 
     /// What could not be started does not count in its batch.

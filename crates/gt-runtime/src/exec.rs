@@ -90,12 +90,8 @@ impl Runtime for ExecRuntime {
         if launches.is_empty() {
             return Vec::new();
         }
-        if let Some(path) =
-            launches.iter().flat_map(|launch| [&launch.dir, &launch.log]).find(|path| path.to_str().is_none())
-        {
-            // A message is JSON, which has no way to say such a path; it is the town's, so all have it.
-            let cause = format!("{} is not UTF-8, so no agent can be started there", path.display());
-            return vec![Err(StartError::Failed { cause }); launches.len()];
+        if let Some(refused) = crate::refuse_odd_paths(launches) {
+            return refused;
         }
         let asked = wire::Launches { launches: launches.iter().map(wire::Launch::new).collect() };
         let results = self.ask("start", &asked, |printed| answers::started(launches, printed));

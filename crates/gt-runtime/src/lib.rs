@@ -139,6 +139,14 @@ pub struct Known {
 /// missed and the runtime should be surveyed.
 pub type News = Box<dyn Fn(Option<(String, Ending)>) + Send>;
 
+/// A message is JSON, which has no way to say every path; such a one is the town's, so all starts have it.
+fn refuse_odd_paths(launches: &[Launch]) -> Option<Vec<Result<Handle, StartError>>> {
+    let mut paths = launches.iter().flat_map(|launch| [&launch.dir, &launch.log]);
+    let path = paths.find(|path| path.to_str().is_none())?;
+    let cause = format!("{} is not UTF-8, so no agent can be started there", path.display());
+    Some(vec![Err(StartError::Failed { cause }); launches.len()])
+}
+
 /// A place in which agents run.
 pub trait Runtime {
     /// Starts runs, in order; one result each. A run that was started before is not started again.

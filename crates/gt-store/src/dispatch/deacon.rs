@@ -90,7 +90,7 @@ impl Store {
     ) -> std::result::Result<Vec<StaleHook>, StoreError> {
         self.write(stamp, |tx| {
             let stale = stale_hooks(tx, before)?;
-            stale.iter().try_for_each(|(key, hook)| release(tx, *key, hook, stamp))?;
+            stale.iter().try_for_each(|(key, _)| release(tx, *key, stamp))?;
             Ok(stale.into_iter().map(|(_, hook)| hook).collect())
         })
     }
@@ -205,14 +205,16 @@ fn schedule(tx: &Connection, key: Key, bead: &str, stamp: &Stamp) -> Result<Redi
     Ok(Redispatch::Scheduled { context })
 }
 
+/// On a hook without anybody there: no run has it, and it is nobody's or a worker's, whichever town that was of.
+pub(crate) const IS_ABANDONED: &str = "bead.status IN ('hooked', 'in_progress')
+   AND (bead.assignee IS NULL OR bead.assignee LIKE '%/polecats/%')
+   AND NOT EXISTS (SELECT 1 FROM run WHERE run.bead = bead.key AND run.state <> 'ended')";
+
 fn stale_hooks(tx: &Connection, before: Timestamp) -> Result<Vec<(Key, StaleHook)>> {
-    let mut query = tx.prepare_cached(
+    let mut query = tx.prepare_cached(&format!(
         "SELECT key, id, title, status, assignee, updated_at FROM bead
-         WHERE status IN ('hooked', 'in_progress') AND updated_at <= ?1
-           AND (assignee IS NULL OR assignee LIKE '%/polecats/%')
-           AND NOT EXISTS (SELECT 1 FROM run WHERE run.bead = bead.key AND run.state <> 'ended')
-         ORDER BY updated_at, key",
-    )?;
+         WHERE {IS_ABANDONED} AND updated_at <= ?1 ORDER BY updated_at, key"
+    ))?;
     let hooks = query.query_map(params![micros(before)], |row| {
         let hook = StaleHook {
             bead: row.get(1)?,
@@ -226,15 +228,16 @@ fn stale_hooks(tx: &Connection, before: Timestamp) -> Result<Vec<(Key, StaleHook
     Ok(hooks.collect::<rusqlite::Result<_>>()?)
 }
 
-fn release(tx: &Connection, key: Key, hook: &StaleHook, stamp: &Stamp) -> Result<()> {
+/// Takes a bead off a hook that nobody works on.
+pub(crate) fn release(tx: &Connection, key: Key, stamp: &Stamp) -> Result<()> {
     let mut bead = rows::load(tx, key)?;
+    let data = json!({ "assignee": bead.assignee, "from": bead.status.as_str(), "status": "open",
+                       "since": bead.updated_at.map(gt_core::time::format), "reason": "stale-hook" });
     bead.set_status(Status::Open, stamp.now);
     bead.assignee = None;
     bead.updated_at = Some(stamp.now);
     let mut ledger = Ledger::new(tx, stamp.now);
     ledger.rewrite(key, &bead)?;
     ledger.flush()?;
-    let data = json!({ "assignee": hook.assignee, "from": hook.status, "status": "open",
-                       "since": gt_core::time::format(hook.since), "reason": "stale-hook" });
-    events::append(tx, stamp, EventType::BeadReleased, Some(&hook.bead), &data)
+    events::append(tx, stamp, EventType::BeadReleased, Some(&bead.id), &data)
 }

@@ -9,16 +9,17 @@ use std::collections::btree_map::Entry;
 use gt_core::context::{self, SlingFields};
 use gt_core::event::EventType;
 use gt_core::rig::{self, Home, Rig, RigState};
-use gt_core::status::{self, Status};
-use gt_core::{names, time};
+use gt_core::status;
+use gt_core::time;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
 use crate::dispatch::contexts::{self, NewContext};
+use crate::dispatch::deacon::{self, IS_ABANDONED};
 use crate::dispatch::{convoys, landing};
 use crate::error::{Result, StoreError};
-use crate::ledger::{self, Ledger};
+use crate::ledger;
 use crate::rows::{self, Key, micros, timestamp};
 use crate::store::{Stamp, Store};
 use crate::{events, rigs};
@@ -332,38 +333,12 @@ fn note_fed(tx: &Connection, convoy: Key, id: &str, beads: &[String], stamp: &St
     events::append(tx, stamp, EventType::ConvoyFed, Some(id), &json!({ "beads": beads }))
 }
 
-/// Members of open convoys that are on a hook without anybody there: no run has them, and they are nobody's or a worker's.
+/// Members of open convoys that are on a hook without anybody there.
 fn abandoned(tx: &Connection) -> Result<Vec<Key>> {
-    let mut query = tx.prepare_cached(
-        "SELECT DISTINCT bead.key, bead.assignee FROM bead AS convoy
-           CROSS JOIN edge ON edge.source = convoy.key AND edge.type = 'tracks' CROSS JOIN bead ON bead.id = edge.target
-         WHERE convoy.issue_type = 'convoy' AND convoy.standing IS NOT NULL AND convoy.status = 'open'
-           AND bead.standing = 'held' AND bead.status IN ('hooked', 'in_progress')
-           AND NOT EXISTS (SELECT 1 FROM run WHERE run.bead = bead.key AND run.state <> 'ended')
-           AND NOT EXISTS (SELECT 1 FROM context WHERE context.bead = bead.key AND context.state <> 'closed')",
-    )?;
-    let mut rows = query.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let assignee: Option<String> = row.get(1)?;
-        if assignee.is_none_or(|who| names::is_worker(&who)) {
-            found.push(row.get(0)?);
-        }
-    }
-    Ok(found)
+    let sql = format!("SELECT DISTINCT bead.key {OF_CONVOYS}{IN_OPEN_CONVOY} AND {IS_ABANDONED}");
+    Ok(tx.prepare_cached(&sql)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
 fn release_abandoned(tx: &Connection, stamp: &Stamp) -> Result<()> {
-    for key in abandoned(tx)? {
-        let mut bead = rows::load(tx, key)?;
-        let data = json!({ "assignee": bead.assignee, "status": "open", "why": "nobody works on it" });
-        bead.set_status(Status::Open, stamp.now);
-        bead.assignee = None;
-        bead.updated_at = Some(stamp.now);
-        let mut ledger = Ledger::new(tx, stamp.now);
-        ledger.rewrite(key, &bead)?;
-        ledger.flush()?;
-        events::append(tx, stamp, EventType::BeadReleased, Some(&bead.id), &data)?;
-    }
-    Ok(())
+    abandoned(tx)?.into_iter().try_for_each(|key| deacon::release(tx, key, stamp))
 }

@@ -1,4 +1,5 @@
-//! Passes of the real engine while many agents live in terminals: what a pass costs must not depend on how many do.
+//! Passes of the real engine while many agents live in terminals: that they do must add nothing to what a pass costs, which
+//! grows with the number of those who live, wherever they do.
 //!
 //! The daemon starts the agents and is killed then, so that nobody else passes.
 

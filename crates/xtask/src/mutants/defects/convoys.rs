@@ -115,8 +115,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "A clock that was set back holds up the sweep until it has caught up.",
         edits: &[Edit {
             file: DAEMON,
-            from: r"self.next_sweep > now + self.settings.sweep",
-            to: r#"(self.next_sweep > now + self.settings.sweep && !crate::defect("sweep-waits-for-the-clock"))"#,
+            from: r"at > now + self.settings.sweep)",
+            to: r#"(at > now + self.settings.sweep && !crate::defect("sweep-waits-for-the-clock")))"#,
         }],
     },
 ];
