@@ -214,8 +214,8 @@ impl Daemon {
 
     pub fn end(&mut self) -> Result<(), TownError> {
         self.record_pending();
-        let is_working = |run: &Run| run.state == RunState::Working;
-        let n_live = self.store.live_runs()?.into_iter().filter(is_working).count();
+        let is_working = |run: &&Run| run.state == RunState::Working;
+        let n_live = self.store.live_runs()?.iter().filter(is_working).count();
         self.store.record(EventType::DaemonStopped, &json!({ "live": n_live }), &self.dispatcher.stamp())?;
         (self.log)(&match n_live {
             0 => "stopped".to_owned(),

@@ -335,7 +335,7 @@ impl Dispatcher {
         let is_heard = |run: &&&Run| heard.contains_key(&run.id);
         let silent: Vec<&Run> = runs.iter().filter(|run| !is_heard(run)).copied().collect();
         self.witness(&silent, store, settings)?;
-        let is_due = self.is_look_due || runs.iter().any(|run| self.needs_a_look(run, settings));
+        let is_due = self.is_look_due || runs.iter().any(|run| self.needs_a_look(run, settings, now));
         let mut look = Look { now, ..Look::default() };
         look.findings.told = self.listen(&runs, settings);
         if !is_due {
@@ -365,8 +365,7 @@ impl Dispatcher {
     }
 
     /// Whether a run has to be stopped, given up or taken over, so that one has to know how it really is.
-    fn needs_a_look(&self, run: &Run, settings: &Settings) -> bool {
-        let now = self.now();
+    fn needs_a_look(&self, run: &Run, settings: &Settings, now: Timestamp) -> bool {
         let is_after = |at: Option<Timestamp>, span: SignedDuration| at.is_some_and(|at| now >= at + span);
         let is_to_stop = run.stop.is_some()
             || is_after(run.finished_at(now), FINISH_GRACE)
@@ -510,18 +509,19 @@ impl Dispatcher {
 
     /// When a pass has something to do for the runs that live, though nothing happens.
     pub fn next_deadline(&self, store: &mut Store, settings: &Settings) -> Result<Option<Timestamp>, TownError> {
+        let now = self.now();
         let mut deadlines = Vec::new();
-        for run in store.live_runs()? {
+        for run in store.live_runs()?.iter() {
             let is_stopped = self.stopped.contains(&run.id);
-            let over_at = run.finished_at(self.now()).map(|at| at + FINISH_GRACE).or_else(|| lingers_until(&run));
+            let over_at = run.finished_at(now).map(|at| at + FINISH_GRACE).or_else(|| lingers_until(run));
             deadlines.extend(over_at.filter(|_| !is_stopped));
-            deadlines.extend(self.listener.next_look(&run));
-            deadlines.extend(self.next_witness(&run, settings));
+            deadlines.extend(self.listener.next_look(run));
+            deadlines.extend(self.next_witness(run, settings));
             if run.state == RunState::Starting {
                 deadlines.push(run.claimed_at + settings.start_timeout);
                 // Whoever else is at it may die without a word, and of a start that was not answered nobody hears.
                 let is_at_it = self.in_flight.contains(&run.id) || self.pending.iter().any(|start| start.run == run.id);
-                deadlines.extend((run.starter != self.me || !is_at_it).then(|| self.now() + STARTER_CHECK));
+                deadlines.extend((run.starter != self.me || !is_at_it).then(|| now + STARTER_CHECK));
             }
             if let (Some(max), Some(at), false) = (settings.max_run, run.started_at, is_stopped) {
                 deadlines.push(at + max);

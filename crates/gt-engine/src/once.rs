@@ -214,7 +214,7 @@ fn await_fenced(
     settings: &Settings,
     slung: &[Slung],
 ) -> Result<(), TownError> {
-    for run in store.live_runs()? {
+    for run in store.live_runs()?.iter() {
         if run.stop.is_some() && slung.iter().any(|slung| slung.bead == run.bead) {
             await_end(dispatcher, store, settings, &run.id)?;
         }

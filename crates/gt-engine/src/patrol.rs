@@ -33,7 +33,7 @@ pub fn clean(town: &Town, store: &mut Store, settings: &Settings, stamp: &Stamp)
         store.prune_mail(before, stamp)?;
         store.prune_notices(before, stamp)?;
     }
-    let live: Vec<String> = store.live_runs()?.into_iter().map(|run| run.id).collect();
+    let live: Vec<String> = store.live_runs()?.iter().map(|run| run.id.clone()).collect();
     prune_logs(town, age("retention.logs"), &live)
 }
 

@@ -10,7 +10,7 @@ use gt_core::run::RunState;
 use gt_core::status::Status;
 use gt_engine::dispatch::{FINISH_GRACE, lingers_until};
 use gt_engine::settings::Settings;
-use gt_store::{Outlook, Run, Store};
+use gt_store::{Outlook, Store};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::coverage::Coverage;
@@ -268,14 +268,14 @@ impl Judge {
         let stopping = stage.ground.runtime.stopping();
         let max_run = Settings::load(&stage.ground.town).map_err(|error| error.to_string())?.max_run;
         let is_past = |at: Option<Timestamp>, span: SignedDuration| at.is_some_and(|at| now >= at + span);
-        for run in self.store.live_runs().map_err(|error| error.to_string())? {
+        for run in self.store.live_runs().map_err(|error| error.to_string())?.iter() {
             let what = match () {
                 () if run.state == RunState::Working && !running.contains(&run.id) => "has ended",
                 () if run.stop.is_some() && running.contains(&run.id) && !stopping.contains(&run.id) => {
                     "was told to stop, and nobody stopped it"
                 }
                 () if is_past(run.finished_at(now), FINISH_GRACE) => "lives on after its work",
-                () if is_past(lingers_until(&run), SignedDuration::ZERO) => "lives on after its last word",
+                () if is_past(lingers_until(run), SignedDuration::ZERO) => "lives on after its last word",
                 () if max_run.is_some_and(|max| is_past(run.started_at, max)) => "runs for too long",
                 () => continue,
             };
@@ -287,7 +287,7 @@ impl Judge {
     /// Every bead is done or says why not; nobody works on anything; nothing runs that nobody knows of.
     pub fn check_rest(&mut self, stage: &Stage) -> Result<(), String> {
         self.check_no_stall(stage)?;
-        let live: Vec<Run> = self.store.live_runs().map_err(|error| error.to_string())?;
+        let live = self.store.live_runs().map_err(|error| error.to_string())?;
         if let Some(run) = live.first() {
             return Err(format!("{} of {} is still {:?} at rest", run.id, run.bead, run.state));
         }

@@ -133,7 +133,7 @@ impl Scenario {
     }
 
     pub fn live_runs(&mut self) -> Vec<Run> {
-        self.judge.store.live_runs().expect("the store answers")
+        self.judge.store.live_runs().expect("the store answers").to_vec()
     }
 
     /// The runs of a bead, the latest first.

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use crate::dispatch::runs::{self, Run};
 use crate::dispatch::{feed, landing};
 use crate::error::{Result, StoreError};
 use crate::{ledger, schema};
@@ -53,6 +55,15 @@ pub struct Store {
     on_commit: Option<Box<dyn Fn() + Send>>,
     /// Everything happens inside one transaction that is never committed.
     is_rehearsal: bool,
+    /// The live runs, as they were at a version: many passes find nothing changed.
+    living: Option<(Version, Arc<[Run]>)>,
+}
+
+/// What differs whenever the store may hold something else than before: commits of others, and our own changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Version {
+    outside: i64,
+    own: u64,
 }
 
 impl fmt::Debug for Store {
@@ -109,7 +120,7 @@ impl Store {
         // An acknowledged write survives a power cut; the larger cache is only a limit, for imports.
         conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;")?;
         schema::migrate(&mut conn, path)?;
-        Ok(Store { conn, path: path.to_owned(), gate: None, on_commit: None, is_rehearsal: false })
+        Ok(Store { conn, path: path.to_owned(), gate: None, on_commit: None, is_rehearsal: false, living: None })
     }
 
     /// From now on every transaction passes this gate.
@@ -126,6 +137,18 @@ impl Store {
     pub fn outside_commits(&mut self) -> std::result::Result<i64, StoreError> {
         let version = self.conn.pragma_query_value(None, "data_version", |row| row.get(0));
         version.map_err(|error| StoreError::from(error).located(&self.path))
+    }
+
+    /// Every run that lives as far as is recorded, the oldest first. Read anew only when something has changed.
+    pub fn live_runs(&mut self) -> std::result::Result<Arc<[Run]>, StoreError> {
+        // Taken before the rows: what is committed in between makes them newer than their version, never older.
+        let version = Version { outside: self.outside_commits()?, own: self.conn.total_changes() };
+        if let Some((_, runs)) = self.living.as_ref().filter(|(known, _)| *known == version) {
+            return Ok(Arc::clone(runs));
+        }
+        let runs: Arc<[Run]> = self.read(runs::living)?.into();
+        self.living = Some((version, Arc::clone(&runs)));
+        Ok(runs)
     }
 
     /// From now on every verb does its work and shows its effect, but nothing stays.

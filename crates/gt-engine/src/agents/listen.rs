@@ -4,7 +4,7 @@
 //! What was read is kept in mind; of each file only its end is read, and of a flood only the last of it. Whoever begins to
 //! listen later reads the same files again, so nothing of this has to be stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -82,7 +82,8 @@ impl Listener {
         speaks: impl Fn(&str) -> Option<Vendor>,
         now: Timestamp,
     ) -> Vec<Telling> {
-        self.ears.retain(|id, _| runs.iter().any(|run| run.id == *id));
+        let ids: BTreeSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+        self.ears.retain(|id, _| ids.contains(id.as_str()));
         let mut tellings = Vec::new();
         for run in runs {
             let ear = self.ears.entry(run.id.clone()).or_default();

@@ -175,11 +175,14 @@ fn assignment(tx: &Connection, id: &str) -> Result<Option<Assignment>> {
 
 pub(crate) fn claim_ready(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &Stamp) -> Result<Vec<Assignment>> {
     let policy = claimant.policy;
-    let scene = scene::scene(tx, policy, stamp.now)?;
-    if scene.pause.is_none() {
+    if scheduler::state(tx, stamp.now)?.pause.is_none() {
         half_open(tx, stamp)?;
     }
     close_stale(tx, stamp)?;
+    if !is_any_ready(tx, stamp.now)? {
+        return Ok(Vec::new()); // who lives, and where, matters only to whoever may start
+    }
+    let scene = scene::scene(tx, policy, stamp.now)?;
     let rigs = rigs::all(tx)?;
     let candidates = Candidates::new(tx, policy, &rigs, &scene);
     let mut planner = Planner::new(scene);
@@ -263,6 +266,14 @@ fn half_open(tx: &Connection, stamp: &Stamp) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether there is work that could be taken, if there were room for it.
+fn is_any_ready(tx: &Connection, now: Timestamp) -> Result<bool> {
+    let mut query = tx.prepare_cached(
+        "SELECT 1 FROM context WHERE state = 'open' AND ready = 1 AND (retry_at IS NULL OR retry_at <= ?1) LIMIT 1",
+    )?;
+    Ok(query.exists([micros(now)])?)
 }
 
 /// Where in the queue a page ends.

@@ -242,11 +242,6 @@ impl Run {
 }
 
 impl Store {
-    /// Every run that lives as far as is recorded, the oldest first.
-    pub fn live_runs(&mut self) -> std::result::Result<Vec<Run>, StoreError> {
-        self.read(|tx| select(tx, "run.state <> 'ended' ORDER BY run.claimed_at, run.id", params![]))
-    }
-
     pub fn run(&mut self, id: &str) -> std::result::Result<Option<Run>, StoreError> {
         self.read(|tx| by_id(tx, id))
     }
@@ -288,6 +283,11 @@ pub(crate) fn record(tx: &Connection, findings: &Findings, policy: &Policy, stam
     findings.not_started.iter().try_for_each(|failure| record_not_started(tx, failure, policy, stamp))?;
     findings.ended.iter().try_for_each(|end| record_ended(tx, end, policy, stamp))?;
     Ok(unwanted)
+}
+
+/// Every run that lives, the oldest first.
+pub(crate) fn living(tx: &Connection) -> Result<Vec<Run>> {
+    select(tx, "run.state <> 'ended' ORDER BY run.claimed_at, run.id", params![])
 }
 
 fn select(tx: &Connection, condition: &str, arguments: impl rusqlite::Params) -> Result<Vec<Run>> {

@@ -278,7 +278,7 @@ impl Yard {
     }
 
     pub(crate) fn live(&mut self) -> Vec<Run> {
-        self.store.live_runs().expect("it answers")
+        self.store.live_runs().expect("it answers").to_vec()
     }
 
     /// The bead's status and who has it.

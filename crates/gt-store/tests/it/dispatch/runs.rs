@@ -447,3 +447,27 @@ fn a_polecat_is_forgotten_only_when_it_is_idle() {
     assert!(yard.told(|store, stamp| store.forget_polecat("shop", "Toast", stamp)).0);
     assert!(!yard.told(|store, stamp| store.forget_polecat("shop", "Toast", stamp)).0);
 }
+
+/// Who lives is read anew after every change, whoever made it, and only then.
+#[test]
+fn who_lives_is_never_remembered_for_too_long() {
+    let mut yard = Yard::with(&["gt-1", "gt-2"]);
+    let mut elsewhere = Store::open(yard.store.path()).expect("a second handle");
+    let is_same = |store: &mut Store| {
+        let [first, second] = [(); 2].map(|()| store.live_runs().expect("it answers"));
+        assert!(std::sync::Arc::ptr_eq(&first, &second), "nothing has changed in between");
+        first
+    };
+    assert!(is_same(&mut yard.store).is_empty() && is_same(&mut elsewhere).is_empty());
+    let run = yard.working("gt-1").run;
+    for store in [&mut yard.store, &mut elsewhere] {
+        assert_eq!(is_same(store).iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), [run.as_str()]);
+    }
+    let patch = BeadPatch { title: Some("another".to_owned()), ..BeadPatch::default() };
+    elsewhere.update_bead("gt-1", &patch, &yard.stamp()).expect("it is changed");
+    for store in [&mut yard.store, &mut elsewhere] {
+        assert_eq!(is_same(store)[0].title, "another", "a change of its bead is one of the run");
+    }
+    yard.end(&run);
+    assert!(is_same(&mut elsewhere).is_empty() && is_same(&mut yard.store).is_empty());
+}
