@@ -15,6 +15,7 @@ pub mod fields;
 pub mod formula;
 pub mod id;
 pub mod jsonl;
+pub mod merge;
 pub mod names;
 pub mod near;
 pub mod notice;

@@ -107,5 +107,10 @@ pub fn assignee(rig: &str, polecat: &str) -> String {
     format!("{rig}/polecats/{polecat}")
 }
 
+/// Who has the beads of a rig whose work waits to be merged.
+pub fn refinery(rig: &str) -> String {
+    format!("{rig}/refinery")
+}
+
 #[cfg(test)]
 mod tests;

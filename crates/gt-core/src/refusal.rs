@@ -64,6 +64,10 @@ pub enum Refusal {
     Formula { id: String, name: String, why: String },
     #[error("run {run} {why}: nothing that it says counts any more")]
     StaleRun { run: String, why: String },
+    #[error("{id} is over: it is {state}")]
+    MergeOver { id: String, state: &'static str },
+    #[error("the work on {bead} waits to be merged already, as {id}")]
+    MergeWaits { id: String, bead: String },
     #[error("{id} is not scheduled")]
     NotScheduled { id: String },
     #[error("{id} is a sling context, not work")]
@@ -127,6 +131,8 @@ impl Refusal {
                 format!("see it with `gt formula cook {name}`, or go without: `--hook-raw-bead`")
             }
             Refusal::StaleRun { .. } => "stop here; another run has the work, or it is done".to_owned(),
+            Refusal::MergeOver { .. } => "see what is in the queue with `gt refinery list`".to_owned(),
+            Refusal::MergeWaits { id, .. } => format!("see how it stands with `gt refinery show {id}`"),
             Refusal::NotScheduled { id } => format!("schedule it with `gt sling {id}`"),
             Refusal::IsContext { bead, .. } => {
                 format!("change the work itself ({bead}), or take it off the queue: `gt scheduler clear --bead {bead}`")

@@ -35,6 +35,8 @@ pub enum Outcome {
     Completed,
     /// It did its step of the work; others are left.
     StepDone,
+    /// It left the work to a fresh run.
+    HandedOff,
     /// It said that it cannot do the work.
     Failed,
     /// It put the work off.
@@ -56,9 +58,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 11] = [
+    pub const ALL: [Outcome; 12] = [
         Outcome::Completed,
         Outcome::StepDone,
+        Outcome::HandedOff,
         Outcome::Failed,
         Outcome::Deferred,
         Outcome::Died,
@@ -74,6 +77,7 @@ impl Outcome {
         match self {
             Outcome::Completed => "completed",
             Outcome::StepDone => "step-done",
+            Outcome::HandedOff => "handed-off",
             Outcome::Failed => "failed",
             Outcome::Deferred => "deferred",
             Outcome::Died => "died",
@@ -95,9 +99,9 @@ impl Outcome {
         matches!(self, Outcome::Failed | Outcome::Died | Outcome::TimedOut)
     }
 
-    /// Whether work was done: all of it, or a step.
+    /// Whether work was done: all of it, a step, or as much as one run could.
     pub fn is_progress(self) -> bool {
-        matches!(self, Outcome::Completed | Outcome::StepDone)
+        matches!(self, Outcome::Completed | Outcome::StepDone | Outcome::HandedOff)
     }
 
     /// Whether its bead is queued again by itself.

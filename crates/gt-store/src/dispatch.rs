@@ -11,6 +11,7 @@ pub(crate) mod deacon;
 pub(crate) mod feed;
 pub(crate) mod hooks;
 pub(crate) mod landing;
+pub(crate) mod merges;
 pub(crate) mod outlook;
 pub(crate) mod polecats;
 pub(crate) mod records;

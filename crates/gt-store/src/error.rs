@@ -12,6 +12,8 @@ pub enum StoreError {
     NoBead { id: String, near: Vec<String> },
     #[error("there is no rig `{name}`")]
     NoRig { name: String, near: Vec<String> },
+    #[error("there is no merge `{id}`")]
+    NoMerge { id: String },
     #[error("there is no letter {id}")]
     NoLetter { id: i64 },
     #[error(transparent)]

@@ -26,6 +26,7 @@ pub use dispatch::claim::{Advance, Assignment, Claimant, Findings, Kinds};
 pub use dispatch::convoys::{Checked, ConvoyProgress, NewConvoy, Withdrawn};
 pub use dispatch::deacon::{Redispatch, StaleHook};
 pub use dispatch::feed::{FedConvoy, Stranded, Swept};
+pub use dispatch::merges::{HandOver, Merge, RefineryPause, ReturnedAs, Rework, Target, TargetHold};
 pub use dispatch::outlook::{Outlook, Scheduled};
 pub use dispatch::polecats::Polecat;
 pub use dispatch::records::{Hold, Plea, Record};

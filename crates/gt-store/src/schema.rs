@@ -9,13 +9,14 @@ use crate::error::{Result, StoreError};
 /// Marks the file as ours, so that a stranger's database is never migrated.
 const APPLICATION_ID: i64 = 0x4761_7331; // "Gas1"
 
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_beads.sql"),
     include_str!("migrations/0002_dispatch.sql"),
     include_str!("migrations/0003_agents.sql"),
     include_str!("migrations/0004_formulas.sql"),
     include_str!("migrations/0005_queue.sql"),
     include_str!("migrations/0006_convoys.sql"),
+    include_str!("migrations/0007_merging.sql"),
 ];
 
 /// Brings the store to the newest schema; a newer one than ours is left alone.

@@ -14,6 +14,8 @@ mod dispatch_convoys;
 mod dispatch_cost;
 #[path = "it/dispatch/deacon.rs"]
 mod dispatch_deacon;
+#[path = "it/dispatch/merges.rs"]
+mod dispatch_merges;
 #[path = "it/dispatch/queue.rs"]
 mod dispatch_queue;
 #[path = "it/dispatch/random.rs"]

@@ -49,6 +49,9 @@ fn assignment(agent: &str) -> Assignment {
         fields: SlingFields::default(),
         attempts: 0,
         left_branch: None,
+        left_patch: None,
+        handoff: None,
+        rework: None,
         step: None,
         claimed_at: Timestamp::UNIX_EPOCH,
     }

@@ -56,6 +56,7 @@ impl Dispatcher {
             worktree,
             branch: branch.flatten(),
             kept: None, // all are looked at together
+            patch: None,
             told: self.last_words(run, settings),
             last_output: signs::last_output(&self.town, &run.id),
         })

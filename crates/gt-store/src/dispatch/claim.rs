@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::feed;
+use crate::dispatch::merges::{self, Rework};
 use crate::dispatch::polecats::{self, Polecat, Stable};
 use crate::dispatch::records::{self, Hold};
 use crate::dispatch::runs::{self, Ended, NotStarted, Run, Started};
@@ -90,6 +91,12 @@ pub struct Assignment {
     pub attempts: i64,
     /// Where the last of them left its work.
     pub left_branch: Option<String>,
+    /// The file with what it had not committed.
+    pub left_patch: Option<String>,
+    /// The word of a run that left its work to this one, which goes on from its branch.
+    pub handoff: Option<String>,
+    /// What it is to work on again.
+    pub rework: Option<Rework>,
     pub claimed_at: Timestamp,
     /// The one step that is to be done; `None`: all of the work.
     pub step: Option<CurrentStep>,
@@ -154,7 +161,9 @@ fn assignment(tx: &Connection, id: &str) -> Result<Option<Assignment>> {
     let bead = rows::load(tx, context.bead)?;
     let step = steps::current(tx, context.bead, context.enqueued_at)?;
     let record = records::load(tx, context.bead)?;
+    let (left_patch, handoff) = (record.patch.clone(), record.handoff.clone());
     let (attempts, left_branch) = steps::unfinished(tx, &context, record, step.as_ref())?;
+    let rework = merges::rework_of(tx, context.bead)?;
     Ok(Some(Assignment {
         run: run.id,
         context: context.id,
@@ -168,6 +177,9 @@ fn assignment(tx: &Connection, id: &str) -> Result<Option<Assignment>> {
         fields,
         attempts,
         left_branch,
+        left_patch,
+        handoff,
+        rework,
         claimed_at: run.claimed_at,
         step,
     }))
@@ -362,7 +374,9 @@ impl Hook {
         let Hook { item, fields, rig, polecat, run, agent } = self;
         let step = steps::current(tx, item.context.bead, item.context.enqueued_at)?;
         let record = records::load(tx, item.context.bead)?;
+        let (left_patch, handoff) = (record.patch.clone(), record.handoff.clone());
         let (attempts, left_branch) = steps::unfinished(tx, &item.context, record, step.as_ref())?;
+        let rework = merges::rework_of(tx, item.context.bead)?;
         hook_bead(tx, item.context.bead, &names::assignee(&rig.name, &polecat.name), stamp)?;
         tx.prepare_cached("UPDATE context SET state = 'claimed', run = ?2 WHERE id = ?1")?
             .execute(params![item.context.id, run])?;
@@ -398,6 +412,9 @@ impl Hook {
             fields,
             attempts,
             left_branch,
+            left_patch,
+            handoff,
+            rework,
             claimed_at: stamp.now,
             step,
         })

@@ -16,7 +16,7 @@ use crate::dispatch::claim::Kinds;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::scene::{self, Candidates, Work};
 use crate::dispatch::scheduler::{self, SchedulerState};
-use crate::dispatch::{convoys, records, runs, steps};
+use crate::dispatch::{convoys, merges, records, runs, steps};
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, micros, timestamp};
 use crate::store::Store;
@@ -128,6 +128,10 @@ impl Store {
             let mut explanation = explain::explain(&case);
             if node.standing_at(now) != Standing::Done {
                 explanation.reasons.extend(steps::reason(tx, key)?);
+                if let Some(merging) = merges::reason(tx, key)? {
+                    explanation.reasons.retain(|reason| reason.code != "in-progress");
+                    explanation.reasons.push(merging);
+                }
             }
             Ok(explanation)
         })

@@ -48,6 +48,10 @@ pub struct Record {
     pub last_failure: Option<String>,
     /// Where the last unfinished run left its work.
     pub branch: Option<String>,
+    /// The file with what it had not committed.
+    pub patch: Option<String>,
+    /// Its word to the next run, which goes on from its branch.
+    pub handoff: Option<String>,
     pub hold: Option<Hold>,
     pub hold_until: Option<Timestamp>,
     pub context: Option<String>,
@@ -75,7 +79,8 @@ impl Record {
 }
 
 pub(crate) fn load(tx: &Connection, bead: Key) -> Result<Record> {
-    let sql = "SELECT attempts, last_failure, branch, hold, hold_until, context FROM dispatch_record WHERE bead = ?1";
+    let sql = "SELECT attempts, last_failure, branch, hold, hold_until, context, patch, handoff FROM dispatch_record
+               WHERE bead = ?1";
     let record = tx.prepare_cached(sql)?.query_row([bead], |row| {
         let hold: Option<String> = row.get(3)?;
         Ok(Record {
@@ -85,6 +90,8 @@ pub(crate) fn load(tx: &Connection, bead: Key) -> Result<Record> {
             hold: hold.as_deref().and_then(Hold::parse),
             hold_until: row.get::<_, Option<i64>>(4)?.map(timestamp),
             context: row.get(5)?,
+            patch: row.get(6)?,
+            handoff: row.get(7)?,
         })
     });
     Ok(record.optional()?.unwrap_or_default())
@@ -92,8 +99,9 @@ pub(crate) fn load(tx: &Connection, bead: Key) -> Result<Record> {
 
 pub(crate) fn save(tx: &Connection, bead: Key, record: &Record) -> Result<()> {
     tx.prepare_cached(
-        "INSERT OR REPLACE INTO dispatch_record (bead, attempts, last_failure, branch, hold, hold_until, context)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT OR REPLACE INTO dispatch_record
+           (bead, attempts, last_failure, branch, hold, hold_until, context, patch, handoff)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         bead,
@@ -102,7 +110,9 @@ pub(crate) fn save(tx: &Connection, bead: Key, record: &Record) -> Result<()> {
         record.branch,
         record.hold.map(Hold::as_str),
         record.hold_until.map(micros),
-        record.context
+        record.context,
+        record.patch,
+        record.handoff
     ])?;
     Ok(())
 }

@@ -8,6 +8,7 @@ use gt_core::run::Outcome;
 use rusqlite::{Connection, params};
 use serde_json::json;
 
+use crate::dispatch::merges::{self, HandOver};
 use crate::dispatch::runs::{Run, by_id};
 use crate::dispatch::{alarms, hooks, steps};
 use crate::error::{Result, StoreError};
@@ -23,6 +24,8 @@ pub struct Report {
     pub note: Option<String>,
     /// US dollars.
     pub cost: Option<f64>,
+    /// What there is to be merged of completed work; `None`: nothing is.
+    pub merge: Option<HandOver>,
 }
 
 /// The label of beads that a person is asked to look at.
@@ -87,5 +90,8 @@ fn take_report(tx: &Connection, report: &Report, stamp: &Stamp) -> Result<Option
     if outcome != Outcome::Completed || run.is_bead_done {
         return Ok(Some(Vec::new()));
     }
-    hooks::close_bead(tx, &run, report.note.as_deref(), stamp).map(Some)
+    match &report.merge {
+        Some(work) => merges::hand_over(tx, &run, work, stamp).map(|()| Some(Vec::new())),
+        None => hooks::close_bead(tx, &run, report.note.as_deref(), stamp).map(Some),
+    }
 }

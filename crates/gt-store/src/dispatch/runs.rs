@@ -123,6 +123,8 @@ pub struct Ended {
     pub branch: Option<String>,
     /// Why its worktree cannot be used for other work.
     pub kept: Option<String>,
+    /// The file with what it had not committed.
+    pub patch: Option<String>,
     /// What it had told until then.
     pub told: Option<Telling>,
     /// What it printed last.
@@ -474,7 +476,7 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
     let exit = exit_words(end.code, end.signal);
     let reason = match (&run.stop, outcome, failure) {
         (_, Outcome::Failed, _) => run.note(tx)?.unwrap_or_else(|| exit.clone()),
-        (_, Outcome::Completed | Outcome::Deferred, _) => exit.clone(),
+        (_, Outcome::Completed | Outcome::HandedOff | Outcome::Deferred, _) => exit.clone(),
         (Some(stop), ..) => format!("{} ({exit})", stop.reason),
         (None, Outcome::Lost, _) => "the server of its terminal is gone, and took it along".to_owned(),
         (None, _, Some(failure)) => format!("{} ({exit})", failure.message),
@@ -508,6 +510,15 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
         Outcome::Completed if run.said.is_none() && steps::is_on_hook(tx, &run)? => {
             return hooks::close_bead(tx, &run, None, stamp).map(drop);
         }
+        Outcome::HandedOff => {
+            let note = run.note(tx)?.unwrap_or_default();
+            let record = records::load(tx, run.key)?;
+            let branch = run.branch.clone().or(record.branch.clone());
+            let record = Record { branch, patch: end.patch.clone(), handoff: Some(note), ..record };
+            records::save(tx, run.key, &record)?;
+            steps::requeue(tx, &run, stamp)?;
+            return release(tx, run.key, &run, Status::Open, stamp);
+        }
         Outcome::StepDone => {
             steps::requeue(tx, &run, stamp)?;
             return release(tx, run.key, &run, Status::Open, stamp);
@@ -518,6 +529,10 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
     }
     let is_put_off = outcome == Outcome::Deferred && contexts::live_of(tx, run.key)?.is_none();
     let status = if is_put_off { Status::Deferred } else { Status::Open };
+    let record = records::load(tx, run.key)?;
+    if record.patch != end.patch {
+        records::save(tx, run.key, &Record { patch: end.patch.clone(), ..record })?;
+    }
     plan_next(tx, &run, outcome, &reason, last_output, policy, stamp)?;
     release(tx, run.key, &run, status, stamp)?;
     alarms::recovered(tx, &run, outcome, &reason, last_output, stamp)
@@ -541,7 +556,7 @@ impl Run {
 }
 
 /// What is to become of a bead whose run ended without finishing it. // SPEC R2, D5
-fn plan_next(
+pub(crate) fn plan_next(
     tx: &Connection,
     run: &Run,
     outcome: Outcome,
@@ -554,6 +569,7 @@ fn plan_next(
     record.attempts += i64::from(outcome.costs_an_attempt());
     record.last_failure = Some(reason.to_owned());
     record.branch = run.branch.clone().or(record.branch);
+    record.handoff = None;
     record.context = Some(run.context.clone());
     let is_slung_again = contexts::live_of(tx, run.key)?.is_some();
     let mut is_next = false;

@@ -18,6 +18,7 @@ use serde_json::json;
 use crate::dispatch::claim::{self, Assignment, Claimant};
 use crate::dispatch::contexts::{self, NewContext};
 use crate::dispatch::convoys::{self, NewConvoy};
+use crate::dispatch::merges;
 use crate::dispatch::records;
 use crate::dispatch::runs::{self, Run};
 use crate::dispatch::steps::{self, PlannedStep};
@@ -319,6 +320,9 @@ fn take_away(tx: &Connection, live: Option<&Run>, key: Key, bead: &Bead, stamp: 
         let reason = format!("{} slung its bead again", stamp.actor);
         let order = StopOrder { at: stamp.now, by: stamp.actor.clone(), outcome: Outcome::Stopped, reason };
         runs::order_stop(tx, run, &order, stamp)?;
+    }
+    if let Some(merge) = merges::live_of(tx, key)? {
+        merges::drop_live(tx, &merge, &format!("{} slung its bead again", stamp.actor), stamp)?;
     }
     let is_taken = matches!(bead.status, Status::Hooked | Status::InProgress);
     if !is_taken || live.is_some_and(|run| bead.assignee == Some(run.assignee())) {

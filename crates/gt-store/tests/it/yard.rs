@@ -99,6 +99,7 @@ pub(crate) fn ended(run: &str) -> Ended {
         worktree: None,
         branch: None,
         kept: None,
+        patch: None,
         told: None,
         last_output: None,
     }
@@ -225,7 +226,7 @@ impl Yard {
     }
 
     pub(crate) fn report(&mut self, run: &str, outcome: Outcome) -> Result<Option<Vec<String>>, StoreError> {
-        let report = Report { run: run.to_owned(), outcome, note: None, cost: None };
+        let report = Report { run: run.to_owned(), outcome, note: None, cost: None, merge: None };
         let stamp = self.stamp();
         let answer = self.store.report(&report, &stamp);
         self.check();

@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, args: DoneArgs) -> Result<(), Failure> {
         Status::Deferred => Outcome::Deferred,
     };
     let note = args.note.map(|note| checked_body("note", note)).transpose()?;
-    let report = Report { run: run.clone(), outcome, note, cost: args.cost };
+    let report = Report { run: run.clone(), outcome, note, cost: args.cost, merge: None };
     let mut store = context.store()?;
     let became_ready = store.report(&report, &context.stamp())?;
     let reported = store.run(&run)?;

@@ -20,7 +20,13 @@ fn step_of(yard: &mut Yard, run: &str) -> (String, usize, usize, Vec<Option<Stri
 }
 
 fn say(yard: &mut Yard, run: &str, note: &str) {
-    let report = Report { run: run.to_owned(), outcome: Outcome::Completed, note: Some(note.to_owned()), cost: None };
+    let report = Report {
+        run: run.to_owned(),
+        outcome: Outcome::Completed,
+        note: Some(note.to_owned()),
+        cost: None,
+        merge: None,
+    };
     let stamp = yard.stamp();
     yard.store.report(&report, &stamp).expect("it is heard").expect("it is new");
     yard.check();

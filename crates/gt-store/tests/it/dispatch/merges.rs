@@ -1,0 +1,260 @@
+//! The refinery's queue: handing over, merging, coming back, trying again. // SPEC M1, M2
+
+use gt_core::edge::{Edge, EdgeType};
+use gt_core::merge::{Flaw, MergeState, Strategy};
+use gt_core::run::Outcome;
+use gt_store::{HandOver, Merge, Report, ReturnedAs, StoreError, Target};
+use jiff::SignedDuration;
+
+use crate::yard::{Yard, asked, ended, forced};
+
+fn target() -> Target {
+    Target { rig: "shop".to_owned(), branch: "main".to_owned() }
+}
+
+fn conflict() -> Flaw {
+    Flaw::Conflict { files: vec!["a.txt".to_owned()] }
+}
+
+impl Yard {
+    /// A run of the bead says that it is done, and hands this over.
+    fn hand_over(&mut self, run: &str, id: &str) -> Result<Option<Vec<String>>, StoreError> {
+        let merge = HandOver {
+            id: id.to_owned(),
+            target: "main".to_owned(),
+            branch: format!("polecat/Toast/{id}"),
+            tip: format!("{id}-tip"),
+            strategy: Strategy::Queue,
+        };
+        let note = Some("made it".to_owned());
+        let report = Report { run: run.to_owned(), outcome: Outcome::Completed, note, cost: None, merge: Some(merge) };
+        let stamp = self.stamp();
+        self.store.report(&report, &stamp)
+    }
+
+    /// The work of a bead waits to be merged, and its run has ended.
+    fn handed_over(&mut self, bead: &str, id: &str) {
+        let run = self.working(bead).run;
+        self.hand_over(&run, id).expect("it is taken").expect("it is new");
+        self.end(&run);
+    }
+
+    fn merged(&mut self, id: &str) -> Vec<String> {
+        let stamp = self.stamp();
+        self.store.record_merged(&[id.to_owned()], "0123456789abcdef", &stamp).expect("it is recorded")
+    }
+
+    fn give_back(&mut self, id: &str, flaw: &Flaw) -> ReturnedAs {
+        let (policy, stamp) = (self.policy.clone(), self.stamp());
+        self.store.return_merge(id, flaw, Some("/town/a.patch"), &policy, &stamp).expect("it is recorded")
+    }
+
+    fn merge(&mut self, id: &str) -> Merge {
+        self.store.merge(id).expect("it is known")
+    }
+
+    fn waiting(&mut self) -> Vec<String> {
+        let waiting = self.store.waiting_merges(&target()).expect("it answers");
+        waiting.into_iter().map(|merge| merge.id).collect()
+    }
+
+    fn text(&mut self, bead: &str, field: &str) -> String {
+        self.store.bead(bead).expect("it is there").bead.body.text(field).unwrap_or_default()
+    }
+}
+
+#[test]
+fn work_that_is_handed_over_is_the_refinerys_until_it_is_merged() {
+    let mut yard = Yard::with(&["gt-1", "gt-2 > gt-1:blocks", "gt-3 > gt-1:merge-blocks"]);
+    let run = yard.working("gt-1").run;
+    assert_eq!(yard.hand_over(&run, "mr-1").expect("it is taken"), Some(Vec::new()), "nothing is ready by it");
+    assert_eq!(yard.hand_over(&run, "mr-9").expect("it is taken"), None, "it was said before");
+    let refinery = ("in_progress".to_owned(), Some("shop/refinery".to_owned()));
+    assert_eq!(yard.holder("gt-1"), refinery);
+    yard.end(&run);
+    assert_eq!(yard.holder("gt-1"), refinery, "the end of its run takes it from nobody");
+    assert_eq!(yard.explained("gt-1"), "in_progress: merging");
+    assert_eq!((yard.waiting(), yard.claims()), (vec!["mr-1".to_owned()], Vec::<String>::new()));
+    assert!(yard.try_sling(&asked(&["gt-1"])).is_err(), "nobody takes it meanwhile");
+    yard.pass(5);
+    assert_eq!(yard.merged("mr-1"), ["gt-2", "gt-3"]);
+    assert_eq!(yard.holder("gt-1").0, "closed");
+    assert_eq!(yard.text("gt-1", "close_reason"), "Merged in 0123456789: made it");
+    let merge = yard.merge("mr-1");
+    assert_eq!((merge.state, merge.merged.as_deref()), (MergeState::Merged, Some("0123456789abcdef")));
+    assert_eq!(yard.merged("mr-1"), Vec::<String>::new(), "once");
+    assert!(yard.waiting().is_empty());
+    yard.check();
+}
+
+/// A bead that a person closed meanwhile is merged all the same, and whoever waits for that goes on.
+#[test]
+fn what_was_closed_by_hand_is_merged_later() {
+    let mut yard = Yard::with(&["gt-1", "gt-3 > gt-1:merge-blocks"]);
+    yard.handed_over("gt-1", "mr-1");
+    let stamp = yard.stamp();
+    yard.store.close_beads(&["gt-1".to_owned()], None, &stamp).expect("it is closed");
+    assert_eq!(yard.claims(), Vec::<String>::new());
+    assert_eq!(yard.merged("mr-1"), ["gt-3"]);
+    assert_eq!(yard.text("gt-1", "close_reason"), "");
+    yard.check();
+}
+
+#[test]
+fn what_cannot_be_merged_comes_back_as_a_bead_and_closes_with_it() {
+    let mut yard = Yard::with(&["gt-1", "gt-2 > gt-1:blocks"]);
+    yard.handed_over("gt-1", "mr-1");
+    let ReturnedAs::Rework { bead: rework } = yard.give_back("mr-1", &conflict()) else { panic!("a new bead") };
+    assert_eq!(yard.give_back("mr-1", &conflict()), ReturnedAs::Over, "once");
+    assert_eq!(yard.holder("gt-1"), ("open".to_owned(), None));
+    assert_eq!([yard.explained("gt-1"), yard.explained("gt-2")], ["blocked: blocked convoy", "blocked: blocked"]);
+    assert!(
+        yard.text("gt-1", "notes")
+            .starts_with("The work on gt-1 could not be merged: it conflicts with main in a.txt.")
+    );
+    let bead = yard.store.bead(&rework).expect("it is there").bead;
+    assert_eq!(bead.title, "Resolve the conflict of gt-1 with main: gt-1");
+    assert_eq!((bead.labels, bead.rig.as_deref()), (vec!["gt:rework".to_owned()], Some("shop")));
+    // It is in line by itself, and whoever takes it knows what it is about.
+    let claimed = yard.claim_one();
+    assert_eq!(claimed.bead, rework);
+    let told = claimed.rework.expect("it is told");
+    assert_eq!((told.of.as_str(), told.branch.as_str(), told.tip.as_str()), ("gt-1", "polecat/Toast/mr-1", "mr-1-tip"));
+    assert_eq!(told.patch.as_deref(), Some("/town/a.patch"));
+    yard.start(&claimed.run);
+    yard.hand_over(&claimed.run, "mr-2").expect("it is taken");
+    yard.end(&claimed.run);
+    assert_eq!(yard.merged("mr-2"), ["gt-2"], "both are merged, so what waits is ready");
+    assert_eq!([yard.holder("gt-1").0, yard.holder(&rework).0], ["closed", "closed"]);
+    assert_eq!(yard.merge("mr-1").state, MergeState::Merged);
+    assert!(!yard.text("gt-1", "merged_at").is_empty());
+    yard.check();
+}
+
+/// A rework that comes back is no new bead: it costs an attempt, cools down, and ends with a person.
+#[test]
+fn a_rework_that_comes_back_is_tried_again_as_often_as_anything() {
+    let mut yard = Yard::with(&["gt-1"]);
+    yard.handed_over("gt-1", "mr-0");
+    let ReturnedAs::Rework { bead: rework } = yard.give_back("mr-0", &conflict()) else { panic!("a new bead") };
+    let n_attempts = yard.policy.redispatch_attempts + 1;
+    for n in 1..=n_attempts {
+        let claimed = yard.claim_one();
+        assert_eq!(claimed.bead, rework);
+        yard.start(&claimed.run);
+        let id = format!("mr-{n}");
+        yard.hand_over(&claimed.run, &id).expect("it is taken");
+        yard.end(&claimed.run);
+        let returned = yard.give_back(&id, &conflict());
+        assert_eq!(returned, ReturnedAs::Itself { is_held: n == n_attempts }, "attempt {n}");
+        assert_eq!(yard.claims(), Vec::<String>::new(), "it cools down");
+        yard.pass(400);
+        yard.check();
+    }
+    assert_eq!(yard.claims(), Vec::<String>::new());
+    assert_eq!(yard.explained(&rework), "ready: out-of-attempts");
+    let letters = yard.store.inbox(gt_store::MAYOR, true, 10).expect("it answers");
+    assert_eq!(letters.letters.len(), 1);
+}
+
+#[test]
+fn a_merge_is_dropped_or_tried_again_by_hand() {
+    let mut yard = Yard::with(&["gt-1"]);
+    yard.handed_over("gt-1", "mr-1");
+    let stamp = yard.stamp();
+    yard.store.drop_merge("mr-1", "not like this", &stamp).expect("it is dropped");
+    assert_eq!((yard.holder("gt-1"), yard.merge("mr-1").state), (("open".to_owned(), None), MergeState::Dropped));
+    assert!(yard.store.drop_merge("mr-1", "again", &stamp).is_err(), "it is over");
+    yard.store.retry_merge("mr-1", "newer", &stamp).expect("it is tried again");
+    assert_eq!((yard.waiting(), yard.merge("mr-1").tip.as_str()), (vec!["mr-1".to_owned()], "newer"));
+    let ReturnedAs::Rework { bead: rework } = yard.give_back("mr-1", &conflict()) else { panic!("a new bead") };
+    yard.store.retry_merge("mr-1", "newest", &stamp).expect("it is tried again");
+    assert_eq!(yard.holder(&rework).0, "closed", "nobody has to work on it");
+    assert_eq!(yard.claims(), Vec::<String>::new());
+    assert_eq!(yard.holder("gt-1").1.as_deref(), Some("shop/refinery"));
+    yard.merged("mr-1");
+    assert!(yard.store.retry_merge("mr-1", "late", &stamp).is_err(), "it is merged");
+    assert!(matches!(yard.store.merge("mr-7"), Err(StoreError::NoMerge { .. })));
+    yard.check();
+}
+
+#[test]
+fn a_bead_that_is_slung_again_by_force_leaves_the_queue() {
+    let mut yard = Yard::with(&["gt-1"]);
+    yard.handed_over("gt-1", "mr-1");
+    yard.try_sling(&forced("gt-1")).expect("it is slung");
+    assert_eq!((yard.merge("mr-1").state, yard.claim_one().bead.as_str()), (MergeState::Dropped, "gt-1"));
+    yard.check();
+}
+
+#[test]
+fn a_held_target_waits_for_its_time_and_a_paused_one_for_a_person() {
+    let mut yard = Yard::with(&["gt-1", "gt-2"]);
+    yard.handed_over("gt-1", "mr-1");
+    let due = |yard: &mut Yard| {
+        let now = yard.now;
+        yard.store.due_targets(now).expect("it answers").len()
+    };
+    let next = |yard: &mut Yard| {
+        let now = yard.now;
+        yard.store.next_merge_at(now).expect("it answers")
+    };
+    assert_eq!((due(&mut yard), next(&mut yard)), (1, None));
+    let until = yard.now + SignedDuration::from_secs(10);
+    for n in 1..=2 {
+        let stamp = yard.stamp();
+        yard.store.hold_target(&target(), "it is dirty", until, &stamp).expect("it is held");
+        let hold = yard.store.target_hold(&target()).expect("it answers").expect("it is held");
+        assert_eq!((hold.tries, hold.reason.as_str()), (n, "it is dirty"));
+    }
+    assert_eq!(yard.rows("SELECT count(*) || '' FROM event WHERE type = 'merge.held'"), ["1"], "one story, told once");
+    assert_eq!((due(&mut yard), next(&mut yard)), (0, Some(until)));
+    assert!(yard.explain("gt-1").reasons.iter().any(|reason| reason.message.contains("it is dirty")));
+    yard.pass(10);
+    assert_eq!((due(&mut yard), next(&mut yard)), (1, None));
+    let stamp = yard.stamp();
+    yard.store.free_target(&target(), &stamp).expect("it is free");
+    assert_eq!(yard.store.target_hold(&target()).expect("it answers"), None);
+    for rig in [None, Some("shop")] {
+        assert!(yard.store.pause_refinery(rig, Some("lunch"), &stamp).expect("it is paused"));
+        assert!(!yard.store.pause_refinery(rig, Some("lunch"), &stamp).expect("it is paused"), "once");
+        assert_eq!(due(&mut yard), 0);
+        assert!(yard.store.resume_refinery(rig, &stamp).expect("it is resumed"));
+        assert_eq!(due(&mut yard), 1);
+    }
+    assert!(yard.store.pause_refinery(Some("docs"), None, &stamp).expect("it is paused"));
+    assert_eq!(due(&mut yard), 1, "another rig");
+}
+
+/// A run that leaves its work to a fresh one costs nothing, keeps its place, and its word and branch are told.
+#[test]
+fn a_handoff_is_told_to_the_next_run() {
+    let mut yard = Yard::with(&["gt-1"]);
+    let run = yard.working("gt-1").run;
+    let note = Some("half of it is there".to_owned());
+    let report = Report { run: run.clone(), outcome: Outcome::HandedOff, note, cost: None, merge: None };
+    let stamp = yard.stamp();
+    yard.store.report(&report, &stamp).expect("it is taken");
+    yard.end_as(gt_store::Ended { patch: Some("/town/run.patch".to_owned()), ..ended(&run) });
+    let next = yard.claim_one();
+    assert_eq!((next.bead.as_str(), next.attempts), ("gt-1", 0));
+    assert_eq!(next.handoff.as_deref(), Some("half of it is there"));
+    assert_eq!((next.left_branch, next.left_patch.as_deref()), (yard.run(&run).branch, Some("/town/run.patch")));
+    // One that dies after that is told as what it is.
+    yard.start(&next.run);
+    yard.end(&next.run);
+    yard.pass(400);
+    let third = yard.claim_one();
+    assert_eq!((third.handoff, third.attempts, third.left_patch), (None, 1, None));
+    yard.check();
+}
+
+/// An edge by hand from the rework to what it is for would be a cycle.
+#[test]
+fn a_rework_cannot_wait_for_what_waits_for_it() {
+    let mut yard = Yard::with(&["gt-1"]);
+    yard.handed_over("gt-1", "mr-1");
+    let ReturnedAs::Rework { bead: rework } = yard.give_back("mr-1", &conflict()) else { panic!("a new bead") };
+    let stamp = yard.stamp();
+    assert!(yard.store.add_edge(&rework, &Edge::new("gt-1", EdgeType::Blocks), &stamp).is_err());
+}
