@@ -1,13 +1,17 @@
-//! Doing: starting agents, seeing them end, stopping them.
+//! Doing: starting agents, seeing them end, stopping them; worktrees and merging.
 //!
 //! One trait for every place an agent can run in, so that the engine knows one way only. What to start and when is
 //! decided elsewhere; what is remembered of it is the store's. Nothing here reads the town's store or config.
 
+mod child;
 pub mod exec;
+mod git;
 mod memory;
+pub mod merge;
 pub mod process;
 pub mod simulated;
 pub mod terminal;
+mod whole_file;
 pub mod worktree;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@
 
 mod client;
 mod door;
+pub(crate) mod group;
 mod keeper;
 mod table;
 mod watcher;

@@ -97,6 +97,23 @@ pub fn prepare(repository: &Path, path: &Path, branch: &str, base: &str) -> Resu
     }
 }
 
+/// Makes `path` a worktree of `repository` without a branch and without files, unless it is one already.
+pub(crate) fn prepare_bare(repository: &Path, path: &Path) -> Result<(), WorktreeError> {
+    let common_dir = common_dir(repository)?;
+    let _lock = lock(&common_dir)?;
+    match Place::look(repository, &common_dir, path)? {
+        Place::Worktree(_) => Ok(()),
+        Place::Free { stale } => {
+            clear(path, stale.as_deref())?;
+            let start = any_commit(repository)?;
+            let add = ["worktree", "add", "--quiet", "--detach", "--no-checkout"].map(AsRef::as_ref);
+            run_git(repository, "add a worktree", &[&add[..], &[path.as_os_str(), start.as_ref()]].concat())?;
+            Ok(())
+        }
+        Place::Taken => Err(not_a_worktree(repository, path)),
+    }
+}
+
 /// Looks at a worktree.
 pub fn state(path: &Path, base: &str) -> Result<State, WorktreeError> {
     let start = find_base(path, base)?;
@@ -142,14 +159,14 @@ pub fn remove(repository: &Path, path: &Path, is_forced: bool) -> Result<(), Wor
     }
 }
 
-fn common_dir(repository: &Path) -> Result<PathBuf, WorktreeError> {
+pub(crate) fn common_dir(repository: &Path) -> Result<PathBuf, WorktreeError> {
     let arguments = ["rev-parse", "--path-format=absolute", "--git-common-dir"].map(AsRef::as_ref);
     let dir = PathBuf::from(run_git(repository, "find the repository", &arguments)?);
     dir.canonicalize().map_err(|source| WorktreeError::Io { doing: "find", path: dir, source })
 }
 
 /// One at a time in a repository: git itself does not survive two that add the same worktree.
-fn lock(common_dir: &Path) -> Result<File, WorktreeError> {
+pub(crate) fn lock(common_dir: &Path) -> Result<File, WorktreeError> {
     let path = common_dir.join("gt-worktree.lock");
     let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
     let locked = opened.and_then(|file| {
@@ -166,12 +183,17 @@ fn find_base(repository: &Path, base: &str) -> Result<String, WorktreeError> {
             return Ok(commit);
         }
     }
-    let repository = repository.to_owned();
-    let any = git(&repository, &["rev-list", "--all", "--max-count=1"].map(AsRef::as_ref))?;
-    if text_of(&any.stdout).is_empty() {
-        return Err(WorktreeError::NoCommits { repository });
+    any_commit(repository)?;
+    Err(WorktreeError::NoBase { repository: repository.to_owned(), base: base.to_owned() })
+}
+
+/// Some commit of a repository.
+fn any_commit(repository: &Path) -> Result<String, WorktreeError> {
+    let any = git(repository, &["rev-list", "--all", "--max-count=1"].map(AsRef::as_ref))?;
+    match text_of(&any.stdout) {
+        none if none.is_empty() => Err(WorktreeError::NoCommits { repository: repository.to_owned() }),
+        commit => Ok(commit),
     }
-    Err(WorktreeError::NoBase { repository, base: base.to_owned() })
 }
 
 fn commit_of(repository: &Path, name: &str) -> Result<Option<String>, WorktreeError> {
@@ -203,7 +225,7 @@ fn is_dirty(path: &Path) -> Result<bool, WorktreeError> {
 }
 
 /// Whether the commit checked out is on no branch, so that leaving it would lose it.
-fn is_astray(path: &Path) -> Result<bool, WorktreeError> {
+pub(crate) fn is_astray(path: &Path) -> Result<bool, WorktreeError> {
     let arguments = ["for-each-ref", "--count=1", "--contains=HEAD", "refs/heads", "refs/remotes"].map(AsRef::as_ref);
     Ok(run_git(path, "look for branches", &arguments)?.is_empty())
 }

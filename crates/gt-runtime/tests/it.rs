@@ -1,10 +1,11 @@
-//! Tests of the runtimes and of worktrees, with real processes and real git.
+//! Tests of the runtimes, of worktrees and of merging, with real processes and real git.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report; also in what tests share")]
 
 mod it {
     mod keeper_life;
     mod leftovers;
+    mod merging;
     mod place;
     mod promises;
     mod starting;

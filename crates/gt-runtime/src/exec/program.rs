@@ -6,18 +6,20 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read, Seek as _, Write as _};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde::Serialize;
+
+use crate::child::{NOT_INHERITED, seconds, wait_for};
+use crate::memory;
 
 /// More than this is no answer.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -33,9 +35,6 @@ const REAP_MAX: Duration = Duration::from_secs(2);
 /// Exit codes with a meaning (those of `sysexits.h`); any other but 0 is a plain failure.
 const CODE_NOT_KNOWN: i32 = 64;
 const CODE_NOTHING_DONE: i32 = 75;
-
-/// Variables of a run that happens to call us, which the program and what it starts are no part of.
-const NOT_INHERITED: [&str; 4] = ["GT_RUN", "GT_KEEPER", "GT_CRASH_AT", "CLAUDECODE"];
 
 /// What is called.
 #[derive(Debug, Clone)]
@@ -73,7 +72,7 @@ impl Program {
         let not_called =
             |error: &dyn fmt::Display| Mishap::NotCalled(format!("{} cannot be asked: {error}", self.name()));
         let request = serde_json::to_vec(request).map_err(|error| not_called(&error))?;
-        let input = in_memory(&request).map_err(|error| not_called(&error))?;
+        let input = memory::file_of(&request).map_err(|error| not_called(&error))?;
         let mut called = self.spawn(verb, Stdio::from(input))?;
         let mut answer = Vec::new();
         let mut complaint = Vec::new();
@@ -256,26 +255,6 @@ impl<P: Read + AsFd> Stream<P> {
     }
 }
 
-/// Waits until something is there, however often a signal interrupts.
-pub(super) fn wait_for(fds: &mut [PollFd<'_>], span: Option<Duration>) -> io::Result<usize> {
-    let deadline = span.map(|span| Instant::now() + span);
-    loop {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
-        match poll(fds, left.as_ref()) {
-            Err(rustix::io::Errno::INTR) => {}
-            polled => return Ok(polled?),
-        }
-    }
-}
-
-fn in_memory(bytes: &[u8]) -> io::Result<File> {
-    let mut file = File::from(memfd_create("request", MemfdFlags::CLOEXEC)?);
-    file.write_all(bytes)?;
-    file.rewind()?;
-    Ok(file)
-}
-
 fn last_line(said: &[u8]) -> String {
     let lines = said.split(|byte| *byte == b'\n').rev();
     lines.map(|line| legible(line.trim_ascii())).find(|line| !line.is_empty()).unwrap_or_default()
@@ -289,12 +268,4 @@ pub(super) fn legible(bytes: &[u8]) -> String {
     let shown: String = chars.by_ref().take(LEGIBLE_CHARS_MAX).collect();
     let has_more = chars.next().is_some() || start.len() < bytes.trim_ascii_end().len();
     if has_more { shown + "…" } else { shown }
-}
-
-fn seconds(span: Duration) -> String {
-    match span.as_secs() {
-        1 => "1 second".to_owned(),
-        0 => format!("{} milliseconds", span.as_millis()),
-        n => format!("{n} seconds"),
-    }
 }

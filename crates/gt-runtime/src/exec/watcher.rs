@@ -15,9 +15,10 @@ use jiff::Timestamp;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 use super::answers;
-use super::program::{Called, Mishap, Program, wait_for};
+use super::program::{Called, Mishap, Program};
 use super::wire::{Request, Watch};
 use crate::News;
+use crate::child::wait_for;
 
 const DELAY_MIN: Duration = Duration::from_millis(100);
 const DELAY_MAX: Duration = Duration::from_secs(30);

@@ -83,6 +83,16 @@ pub(super) fn own_children() -> Option<BTreeSet<u32>> {
     Some(children)
 }
 
+/// The living processes of a group.
+pub(super) fn group(group: u32) -> Vec<Entry> {
+    all_living().filter(|entry| entry.group == group).collect()
+}
+
+/// Whether a process was given this variable with this value, `NAME=VALUE`.
+pub(super) fn has_pair(pid: u32, pair: &str) -> bool {
+    environment_of(pid).split(|byte| *byte == 0).any(|is| is == pair.as_bytes())
+}
+
 fn all_living() -> impl Iterator<Item = Entry> {
     let listed = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = listed.filter_map(|dir| dir.file_name().to_str()?.parse::<u32>().ok());

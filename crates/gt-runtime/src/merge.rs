@@ -1,0 +1,135 @@
+//! The git side of merging: commits are looked at, kept, stacked, tried, landed, pushed; what is left is salvaged.
+//!
+//! It knows git, directories and commands, and neither store nor town; what is to be merged and when is decided
+//! elsewhere. Everything may be repeated after a crash at any point, and nothing here loses a commit or a change: the
+//! only directory that is ever cleaned is the [`Workbench`]. See `docs/decisions/0009-merging.md`.
+
+mod gate;
+mod history;
+mod landing;
+mod refs;
+mod remote;
+mod salvage;
+mod workbench;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+pub use self::gate::{Gate, end_leftover, gate};
+pub use self::history::{Look, is_part_of, look, patch, seal};
+pub use self::landing::{can_land, delete_branch, land};
+pub use self::refs::{exclude, forget, keep, kept};
+pub use self::remote::{Base, base, push, push_branch};
+pub use self::salvage::{Salvage, salvage};
+pub use self::workbench::{Stacked, Workbench};
+use crate::git::{Git, GitError};
+use crate::worktree::WorktreeError;
+
+#[derive(Debug, Error)]
+pub enum MergeError {
+    #[error("{} has no branch `{target}`, and neither has its origin", repository.display())]
+    NoTarget { repository: PathBuf, target: String },
+    #[error("{} has no commit `{commit}`", repository.display())]
+    NoCommit { repository: PathBuf, commit: String },
+    /// Here and at the remote are commits that the other has not; only people can say what is right.
+    #[error("`{target}` is at {here} here and at {there} at its origin, and neither is ahead of the other")]
+    Parted { target: String, here: String, there: String },
+    /// Somebody else was faster; look again.
+    #[error("`{target}` has moved meanwhile")]
+    Moved { target: String },
+    /// Nothing can be done in this checkout of the target until somebody tidied it up.
+    #[error("{} has the target checked out, and {why}", path.display())]
+    Checkout { path: PathBuf, why: String },
+    #[error("the origin cannot be reached or does not agree: {said}")]
+    Remote { said: String },
+    /// Landing this would undo what the other has.
+    #[error("`{commit}` does not build on `{on}`")]
+    NotOnTop { commit: String, on: String },
+    #[error("`{commit}` has no history in common with what it is to be merged into")]
+    Unrelated { commit: String },
+    #[error("`{name}` is no ref of ours: they begin with `{}`", refs::OURS)]
+    ForeignRef { name: String },
+    #[error("{} is another's worktree, which the refinery must not clean", path.display())]
+    ForeignWorktree { path: PathBuf },
+    #[error(transparent)]
+    Worktree(WorktreeError),
+    #[error("git cannot {doing}: {said}")]
+    Git { doing: String, said: String },
+    #[error("cannot run `git`")]
+    NoGit {
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl From<GitError> for MergeError {
+    fn from(error: GitError) -> Self {
+        match error {
+            GitError::NoGit(source) => Self::NoGit { source },
+            GitError::Complaint { doing, said } => Self::Git { doing, said },
+        }
+    }
+}
+
+impl From<WorktreeError> for MergeError {
+    fn from(error: WorktreeError) -> Self {
+        match error {
+            WorktreeError::Git { doing, said } => Self::Git { doing, said },
+            WorktreeError::NoGit { source } => Self::NoGit { source },
+            WorktreeError::Io { doing, path, source } => Self::Io { doing, path, source },
+            other => Self::Worktree(other),
+        }
+    }
+}
+
+fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MergeError {
+    move |source| MergeError::Io { doing, path: path.to_owned(), source }
+}
+
+/// The commit that a name stands for, if there is one.
+fn find_commit(repository: &Path, name: &str) -> Result<Option<String>, MergeError> {
+    let commit = format!("{name}^{{commit}}");
+    let found = Git::at(repository).args(["rev-parse", "--quiet", "--verify", "--end-of-options", &commit]).output()?;
+    Ok(found.status.success().then(|| crate::git::text_of(&found.stdout)))
+}
+
+/// As [`find_commit`], where there must be one.
+fn commit_of(repository: &Path, name: &str) -> Result<String, MergeError> {
+    let no_commit = || MergeError::NoCommit { repository: repository.to_owned(), commit: name.to_owned() };
+    find_commit(repository, name)?.ok_or_else(no_commit)
+}
+
+fn here(target: &str) -> String {
+    format!("refs/heads/{target}")
+}
+
+fn there(target: &str) -> String {
+    format!("refs/remotes/origin/{target}")
+}
+
+/// The directory of git's for this checkout; for a worktree one of its own.
+fn git_dir(checkout: &Path) -> Result<PathBuf, MergeError> {
+    let asked = Git::at(checkout).args(["rev-parse", "--path-format=absolute", "--git-dir"]);
+    Ok(PathBuf::from(asked.run("find the repository")?))
+}
+
+/// Who commits: whoever is configured, else the refinery.
+fn identified(git: Git, dir: &Path) -> Result<Git, MergeError> {
+    for identity in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+        if !Git::at(dir).args(["-c", "user.useConfigOnly=true", "var", identity]).succeeds()? {
+            let (name, email) = ("Gasworks refinery", "refinery@gasworks.invalid");
+            let author = git.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", email);
+            return Ok(author.env("GIT_COMMITTER_NAME", name).env("GIT_COMMITTER_EMAIL", email));
+        }
+    }
+    Ok(git)
+}

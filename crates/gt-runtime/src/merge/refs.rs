@@ -1,0 +1,60 @@
+//! Small things of ours in a repository: refs that keep commits, and patterns that git is to overlook.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use super::{MergeError, commit_of, io_error};
+use crate::git::Git;
+use crate::worktree;
+
+/// How refs of ours begin; no others are touched.
+pub(super) const OURS: &str = "refs/gt/";
+
+/// Keeps a commit by a ref of its own, whatever becomes of its branch.
+pub fn keep(repository: &Path, name: &str, commit: &str) -> Result<(), MergeError> {
+    refuse_foreign(name)?;
+    let commit = commit_of(repository, commit)?;
+    Git::at(repository).args(["update-ref", name, &commit]).run("keep a commit")?;
+    Ok(())
+}
+
+/// Keeps it no longer. A ref that is not there is fine.
+pub fn forget(repository: &Path, name: &str) -> Result<(), MergeError> {
+    refuse_foreign(name)?;
+    Git::at(repository).args(["update-ref", "-d", name]).run("let go of a commit")?;
+    Ok(())
+}
+
+/// The refs below `prefix` with their commits, by name.
+pub fn kept(repository: &Path, prefix: &str) -> Result<Vec<(String, String)>, MergeError> {
+    let asked = Git::at(repository).args(["for-each-ref", "--format=%(objectname) %(refname)", prefix]);
+    let listed = asked.run("list refs")?;
+    let pairs = listed.lines().filter_map(|line| line.split_once(' '));
+    Ok(pairs.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect())
+}
+
+fn refuse_foreign(name: &str) -> Result<(), MergeError> {
+    if name.starts_with(OURS) { Ok(()) } else { Err(MergeError::ForeignRef { name: name.to_owned() }) }
+}
+
+/// Sees to it that git overlooks `pattern` in this repository and all its worktrees.
+pub fn exclude(repository: &Path, pattern: &str) -> Result<(), MergeError> {
+    let common_dir = worktree::common_dir(repository)?;
+    let _lock = worktree::lock(&common_dir)?;
+    let path = common_dir.join("info/exclude");
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(io_error("read", &path)(error)),
+    };
+    if text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_end() == pattern.as_bytes()) {
+        return Ok(());
+    }
+    let newline = if text.is_empty() || text.ends_with(b"\n") { "" } else { "\n" };
+    fs::create_dir_all(common_dir.join("info")).map_err(io_error("make", &common_dir.join("info")))?;
+    // In one piece, so that nobody sees half a line.
+    let opened = OpenOptions::new().create(true).append(true).open(&path);
+    let added = opened.and_then(|mut file| file.write_all(format!("{newline}{pattern}\n").as_bytes()));
+    added.map_err(io_error("write", &path))
+}

@@ -1,0 +1,105 @@
+//! Merging, with real git: a repository, an origin, and what can be in the way between them.
+
+mod history;
+mod landing;
+mod remotes;
+mod stacking;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// No call that is waited for takes as long, unless something is wrong.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A directory with repositories in it.
+struct Yard {
+    root: TempDir,
+    /// On `main`, with one commit of the file `file`.
+    rig: PathBuf,
+}
+
+impl Yard {
+    fn new() -> Self {
+        let root = TempDir::new().unwrap();
+        let rig = root.path().join("rig");
+        git(root.path(), &["init", "--quiet", "-b", "main", "rig"]);
+        identify(&rig);
+        commit(&rig, "file", "one\n");
+        Self { root, rig }
+    }
+
+    /// As above, and `main` is at a bare origin too.
+    fn with_origin() -> Self {
+        let yard = Self::new();
+        git(&yard.rig, &["clone", "--quiet", "--bare", ".", yard.path("origin.git").to_str().unwrap()]);
+        git(&yard.rig, &["remote", "add", "origin", yard.path("origin.git").to_str().unwrap()]);
+        git(&yard.rig, &["fetch", "--quiet", "origin"]);
+        yard
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// Somebody else's clone of the origin.
+    fn other(&self) -> PathBuf {
+        let other = self.path("other");
+        git(self.root.path(), &["clone", "--quiet", "origin.git", "other"]);
+        identify(&other);
+        other
+    }
+
+    /// Somebody else pushes a commit to `main`.
+    fn other_pushes(&self, file: &str) -> String {
+        let other = self.other();
+        let pushed = commit(&other, file, "theirs\n");
+        git(&other, &["push", "--quiet", "origin", "main"]);
+        fs::remove_dir_all(other).unwrap();
+        pushed
+    }
+
+    /// A worktree with a branch of its own.
+    fn worktree(&self, branch: &str) -> PathBuf {
+        let path = self.path(&branch.replace('/', "-"));
+        git(&self.rig, &["worktree", "add", "--quiet", "-b", branch, path.to_str().unwrap(), "main"]);
+        path
+    }
+
+    /// A commit on top of `main` that is on a branch of its own.
+    fn work(&self, branch: &str, file: &str, text: &str) -> String {
+        let path = self.worktree(branch);
+        let made = commit(&path, file, text);
+        git(&self.rig, &["worktree", "remove", path.to_str().unwrap()]);
+        made
+    }
+
+    fn tip(&self, name: &str) -> String {
+        git(&self.rig, &["rev-parse", name])
+    }
+}
+
+fn git(dir: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git").arg("-C").arg(dir).args(arguments).output().unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn identify(repository: &Path) {
+    git(repository, &["config", "user.email", "test@example.org"]);
+    git(repository, &["config", "user.name", "Test"]);
+}
+
+fn commit(dir: &Path, file: &str, text: &str) -> String {
+    fs::write(dir.join(file), text).unwrap();
+    git(dir, &["add", "--force", file]);
+    git(dir, &["commit", "--quiet", "-m", &format!("change {file}")]);
+    git(dir, &["rev-parse", "HEAD"])
+}
+
+fn text(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap()
+}
