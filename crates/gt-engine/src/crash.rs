@@ -29,10 +29,24 @@ pub enum CrashPoint {
     RecordedEnds,
     /// Everything is stored and acknowledged.
     Acknowledged,
+    /// A run that is done keeps its commit; that it is done is not stored.
+    KeptCommit,
+    /// Work waits to be merged.
+    HandedOver,
+    /// A batch lies on top of the base.
+    Stacked,
+    /// It has passed; nobody else can see it.
+    GatesPassed,
+    /// The remote has it; the target here has not.
+    Pushed,
+    /// The target has it; that is not stored.
+    Landed,
+    /// That is stored; what is left of it is not cleared away.
+    RecordedMerge,
 }
 
 impl CrashPoint {
-    pub const ALL: [CrashPoint; 9] = [
+    pub const ALL: [CrashPoint; 16] = [
         CrashPoint::Committed,
         CrashPoint::Scheduled,
         CrashPoint::Claimed,
@@ -42,6 +56,13 @@ impl CrashPoint {
         CrashPoint::SawEnds,
         CrashPoint::RecordedEnds,
         CrashPoint::Acknowledged,
+        CrashPoint::KeptCommit,
+        CrashPoint::HandedOver,
+        CrashPoint::Stacked,
+        CrashPoint::GatesPassed,
+        CrashPoint::Pushed,
+        CrashPoint::Landed,
+        CrashPoint::RecordedMerge,
     ];
 
     pub fn name(self) -> &'static str {
@@ -55,6 +76,13 @@ impl CrashPoint {
             CrashPoint::SawEnds => "saw-ends",
             CrashPoint::RecordedEnds => "recorded-ends",
             CrashPoint::Acknowledged => "acknowledged",
+            CrashPoint::KeptCommit => "kept-commit",
+            CrashPoint::HandedOver => "handed-over",
+            CrashPoint::Stacked => "stacked",
+            CrashPoint::GatesPassed => "gates-passed",
+            CrashPoint::Pushed => "pushed",
+            CrashPoint::Landed => "landed",
+            CrashPoint::RecordedMerge => "recorded-merge",
         }
     }
 }

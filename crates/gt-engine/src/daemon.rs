@@ -5,7 +5,9 @@
 
 mod config;
 mod listen;
+mod merging;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
@@ -14,10 +16,11 @@ use gt_core::event::EventType;
 use gt_core::plan::{PerSide, Side, Trouble};
 use gt_core::run::RunState;
 use gt_runtime::{Ending, RuntimeError};
-use gt_store::{Assignment, Run, Store, Swept};
+use gt_store::{Assignment, Run, Store, Swept, Target};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+pub use self::merging::Merged;
 use crate::config::Config;
 use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::{TownError, chain};
@@ -28,7 +31,7 @@ use crate::pace::{Batch, Pace};
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
-use crate::{once, patrol};
+use crate::{once, patrol, refinery};
 
 /// How soon after a write the store is looked at again, since a write is heard of before its commit can be seen.
 const LOOK_SOON: Duration = Duration::from_millis(2);
@@ -54,6 +57,8 @@ pub enum Cause {
     /// An agent has printed something, or a hook of it was called.
     Told,
     Prepared(Vec<Prepared>),
+    /// A worker of the refinery has come to its end.
+    Merged(Merged),
     Stop,
 }
 
@@ -149,6 +154,8 @@ pub struct Daemon {
     next_sweep: Option<Timestamp>,
     /// The last event that the last sweep knew of.
     swept: i64,
+    /// Targets that somebody merges into right now.
+    merging: BTreeSet<Target>,
     /// Whoever tells others what happens here, where there is somebody.
     notifier: Option<Notifier>,
     is_stopping: bool,
@@ -197,6 +204,7 @@ impl Daemon {
             next_patrol,
             next_sweep,
             swept: 0,
+            merging: BTreeSet::new(),
             notifier: None,
             is_stopping: false,
         })
@@ -214,6 +222,9 @@ impl Daemon {
 
     pub fn end(&mut self) -> Result<(), TownError> {
         self.record_pending();
+        if !self.merging.is_empty() {
+            refinery::end_gates(&self.town);
+        }
         let is_working = |run: &&Run| run.state == RunState::Working;
         let n_live = self.store.live_runs()?.iter().filter(is_working).count();
         self.store.record(EventType::DaemonStopped, &json!({ "live": n_live }), &self.dispatcher.stamp())?;
@@ -312,6 +323,10 @@ impl Daemon {
             Cause::ConfigWritten => Due::batch_if(self.reload()),
             Cause::Told => Due::pass_if(self.dispatcher.has_been_told(&mut self.store, &self.settings).unwrap_or(true)),
             Cause::Prepared(prepared) => Due::pass_if(self.start(prepared)),
+            Cause::Merged(merged) => {
+                self.note_merged(merged);
+                Due::Pass
+            }
             Cause::Stop => {
                 self.is_stopping = true;
                 Due::Nothing
@@ -418,6 +433,7 @@ impl Daemon {
         self.note_pending();
         self.next_deadline = self.find_deadline(since)?;
         self.next_of_batch = self.find_next_of_batch()?;
+        self.tend_refinery()?;
         self.plan_sweep()
     }
 
@@ -510,6 +526,7 @@ impl Daemon {
         let mut deadlines = vec![
             self.store.next_deadline(&policy, since)?,
             self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
+            self.store.next_merge_at(now)?,
         ];
         if !policy.guards.is_empty() && self.store.has_startable_contexts(&policy, now)? {
             deadlines.push(Some(now + GUARD_RETRY));

@@ -54,6 +54,8 @@ pub enum TownError {
     #[error(transparent)]
     Worktree(#[from] gt_runtime::worktree::WorktreeError),
     #[error(transparent)]
+    Merge(#[from] gt_runtime::merge::MergeError),
+    #[error(transparent)]
     Terminal(#[from] gt_runtime::terminal::TerminalError),
     #[error("{n_bad} of {n_lines} lines cannot be read; the first is line {line}: {reason}")]
     BadLines { n_bad: usize, n_lines: usize, line: usize, reason: String },

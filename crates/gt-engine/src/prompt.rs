@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use gt_core::context::split_vars;
 use gt_core::formula::{Cooked, CookedStep};
-use gt_store::{Assignment, CurrentStep, DoneStep};
+use gt_store::{Assignment, CurrentStep, DoneStep, Rework};
 
-use crate::agents::base_branch;
+use crate::worktrees::start_branch;
 
 /// Of the steps before one, so many of the latest are told with what they left to know, and no more of it than this.
 const NOTES_MAX: usize = 20;
@@ -96,26 +96,47 @@ fn details(step: &CookedStep) -> String {
     text
 }
 
+/// What others have left of this work, and where.
 fn earlier(assignment: &Assignment) -> Option<String> {
-    let times = match assignment.attempts {
-        0 => return None,
-        1 => "Once before a worker".to_owned(),
-        n => format!("{n} times before a worker"),
+    let Assignment { left_branch, left_patch, handoff, rework, .. } = assignment;
+    let mut lines = Vec::new();
+    if let Some(rework) = rework {
+        let Rework { of, target, branch, patch, reason, .. } = rework;
+        lines.push(format!("The work on {of} was done and could not be merged: {reason}."));
+        lines.push(format!(
+            "Its commits are on the branch {branch}; you start from {target} as it is now. Bring over what is good of them \
+             (`git cherry-pick`, or `git merge {branch}`), so that it fits, and see that the gates of {target} pass."
+        ));
+        lines.extend(patch.as_ref().map(|patch| format!("The same as a patch: {patch}")));
+    }
+    let times = match (assignment.attempts, handoff) {
+        (_, Some(note)) => Some(format!("A worker has left this to you and says:\n{note}")),
+        (0, None) => None,
+        (1, None) => Some("Once before a worker ended without finishing this.".to_owned()),
+        (n, None) => Some(format!("{n} times before a worker ended without finishing this.")),
     };
-    let left = assignment.left_branch.as_deref();
-    let left = left.map(|branch| format!(" What it left is on the branch {branch}.")).unwrap_or_default();
-    Some(format!("{times} ended without finishing this.{left}"))
+    if let Some(times) = times {
+        let branch = left_branch.as_ref().map(|branch| format!(" What it left is on the branch {branch}."));
+        lines.push(format!("{times}{}", branch.unwrap_or_default()));
+        lines.extend(
+            left_patch.as_ref().map(|patch| format!("What it had not committed is in {patch} (`git apply --3way`).")),
+        );
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 fn rules(assignment: &Assignment, branch: Option<&str>) -> String {
     let place = match branch {
         Some(branch) => format!(
             "- You are in a git worktree of your own, on the branch {branch}, which starts from {}. Commit your work there.",
-            assignment.step.as_ref().and_then(CurrentStep::from_branch).unwrap_or(base_branch(assignment))
+            start_branch(assignment)
         ),
         None => "- You share this directory with others. Commit only what is yours.".to_owned(),
     };
     let bead = &assignment.bead;
+    let is_merged =
+        branch.is_some() && !assignment.fields.no_merge && assignment.fields.merge.as_deref() != Some("local");
+    let merging = if is_merged { " It is merged for you: do not push, and do not merge it yourself." } else { "" };
     let end = match &assignment.step {
         Some(step) if !step.is_last() => {
             "When your step is done and committed: `gt done --note \"what the next worker has to know\"`."
@@ -125,7 +146,8 @@ fn rules(assignment: &Assignment, branch: Option<&str>) -> String {
     format!(
         "{place}
 - `gt prime` shows this text again, `gt show {bead}` the bead.
-- {end}
+- {end}{merging}
+- When you cannot keep all of it in mind any longer: commit, then `gt handoff \"what the next worker has to know\"`.
 - When it cannot be done: `gt done --status failed --note \"why\"`. To put it off: `gt done --status deferred --note \"why\"`.
 - When you need a person: `gt escalate \"what you need\"`.
 - Then stop. Your process ends with your work."

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use gt_core::merge::Strategy;
 use gt_core::plan::{Caps, Guard, PerSide, Policy, QueueRules, Side};
 use jiff::SignedDuration;
 
@@ -127,6 +128,36 @@ impl Settings {
             Some("none") => Isolation::None,
             _ => Isolation::Worktree,
         }
+    }
+
+    /// What becomes of finished work of a rig, unless its sling said otherwise.
+    pub fn merge(&self, rig: &str) -> Strategy {
+        let word = self.config.text(&join(&["rigs", rig, "merge"]));
+        word.as_deref().and_then(Strategy::parse).unwrap_or_default()
+    }
+
+    /// What must succeed before something is merged in a rig.
+    pub fn gates(&self, rig: &str) -> Vec<String> {
+        self.config.texts(&join(&["rigs", rig, "gates"]))
+    }
+
+    /// The command that asks for merges in a rig whose branches nobody pushes to.
+    pub fn pull_request(&self, rig: &str) -> Option<Vec<String>> {
+        Some(self.config.texts(&join(&["rigs", rig, "pull_request"]))).filter(|argv| !argv.is_empty())
+    }
+
+    /// How many merges are tried together.
+    pub fn merge_batch(&self) -> usize {
+        usize::try_from(self.config.integer("refinery.batch")).unwrap_or(1).max(1)
+    }
+
+    pub fn gate_timeout(&self) -> Duration {
+        self.config.duration("refinery.gate_timeout")
+    }
+
+    /// How often pull requests are looked at.
+    pub fn merge_poll(&self) -> SignedDuration {
+        SignedDuration::try_from(self.config.duration("refinery.poll")).unwrap_or(SignedDuration::MAX)
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use gt_runtime::merge;
 use gt_runtime::worktree::{self, WorktreeError};
 use jiff::Timestamp;
 
@@ -72,6 +73,9 @@ pub trait Worktrees: Send + Sync {
 
     /// What would be lost with it.
     fn unsaved(&self, path: &Path) -> Option<String>;
+
+    /// Keeps what is not committed in it, as a commit and as a patch; says whether there is one now.
+    fn salvage(&self, tree: &Path, run: &str, patch: &Path) -> bool;
 }
 
 /// The next message, if one comes in time.
@@ -208,5 +212,9 @@ impl Worktrees for Git {
 
     fn unsaved(&self, path: &Path) -> Option<String> {
         worktree::unsaved(path).ok().flatten().map(str::to_owned)
+    }
+
+    fn salvage(&self, tree: &Path, run: &str, patch: &Path) -> bool {
+        merge::salvage(tree, &format!("refs/gt/salvage/{run}"), patch).is_ok_and(|saved| saved.is_some())
     }
 }

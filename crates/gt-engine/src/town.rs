@@ -128,6 +128,16 @@ impl Town {
         self.state_dir().join("polecats").join(rig).join(polecat)
     }
 
+    /// Where work is merged.
+    pub fn refinery_dir(&self) -> PathBuf {
+        self.state_dir().join("refinery")
+    }
+
+    /// Where patches of work lie that nobody has finished.
+    pub fn salvage_dir(&self) -> PathBuf {
+        self.state_dir().join("salvage")
+    }
+
     pub fn config_path(&self) -> PathBuf {
         self.root.join(CONFIG_FILE)
     }

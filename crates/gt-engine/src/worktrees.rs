@@ -34,9 +34,7 @@ pub(crate) fn make(
     assignment: &Assignment,
 ) -> Result<(PathBuf, String), WorktreeError> {
     let repository = Path::new(&assignment.rig.path);
-    // A step goes on from where the one before it has left off.
-    let left = assignment.step.as_ref().and_then(|step| step.from_branch());
-    let base = left.unwrap_or_else(|| agents::base_branch(assignment));
+    let base = start_branch(assignment);
     let branch = branch_name(assignment);
     let mut last = None;
     for path in places(town, assignment) {
@@ -51,6 +49,13 @@ pub(crate) fn make(
     Err(last.unwrap_or_else(|| WorktreeError::Dirty { path: own() }))
 }
 
+/// Where a run begins: where the one that left its work to it has ended, or the step before it; else at the base branch.
+pub(crate) fn start_branch(assignment: &Assignment) -> &str {
+    let left = assignment.left_branch.as_deref().filter(|_| assignment.handoff.is_some());
+    let left = left.or_else(|| assignment.step.as_ref().and_then(|step| step.from_branch()));
+    left.unwrap_or_else(|| agents::base_branch(assignment))
+}
+
 /// Where a polecat may work: where it did last, in its own place, or beside it.
 pub(crate) fn places(town: &Town, assignment: &Assignment) -> impl Iterator<Item = PathBuf> {
     let polecat = &assignment.polecat;
@@ -60,6 +65,23 @@ pub(crate) fn places(town: &Town, assignment: &Assignment) -> impl Iterator<Item
         (2..100).map(move |n| own.with_file_name(format!("{name}-{n}")))
     };
     polecat.worktree.as_ref().map(PathBuf::from).into_iter().chain([own]).chain(beside)
+}
+
+/// The worktree that was made for a run, and the branch that is in it.
+pub(crate) fn of_run(
+    worktrees: &dyn Worktrees,
+    town: &Town,
+    assignment: &Assignment,
+) -> Option<(PathBuf, Option<String>)> {
+    let there = places(town, assignment).filter(|path| worktrees.is_there(path));
+    let mut there = there.map(|path| {
+        let branch = worktrees.branch(&path);
+        (path, branch)
+    });
+    let own_branch = branch_name(assignment);
+    let first = there.next();
+    let is_its = |(_, branch): &(PathBuf, Option<String>)| branch.as_ref() == Some(&own_branch);
+    first.clone().into_iter().chain(there).find(is_its).or(first)
 }
 
 /// The branch of a run: its own, for it has the run's id in it.

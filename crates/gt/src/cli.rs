@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
     activity, agent_event, bead, completions, config, convoy, daemon, deacon, demo, doctor, done, escalate, explain,
-    formula, hook, init, keeper, mail, man, polecat, prime, queue, rig, scheduler, sling, status,
+    formula, handoff, hook, init, keeper, mail, man, polecat, prime, queue, rig, scheduler, sling, status,
 };
 
 /// Where help lists the options that every command has.
@@ -94,6 +94,7 @@ pub(crate) enum Command {
     Prime(prime::PrimeArgs),
     Hook(hook::HookArgs),
     Done(done::DoneArgs),
+    Handoff(handoff::HandoffArgs),
     Escalate(escalate::EscalateArgs),
     Activity(activity::ActivityArgs),
     Doctor(doctor::DoctorArgs),

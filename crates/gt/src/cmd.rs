@@ -14,6 +14,7 @@ pub(crate) mod done;
 pub(crate) mod escalate;
 pub(crate) mod explain;
 pub(crate) mod formula;
+pub(crate) mod handoff;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod keeper;
@@ -60,6 +61,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Prime(args) => prime::run(context, &args)?,
         Command::Hook(args) => hook::run(context, &args)?,
         Command::Done(args) => done::run(context, args)?,
+        Command::Handoff(args) => handoff::run(context, args)?,
         Command::Escalate(args) => escalate::run(context, args)?,
         Command::Doctor(args) => return doctor::run(context, &args),
         Command::Demo(args) => demo::run(context, &args)?,

@@ -4,10 +4,11 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use gt_core::plan::Side;
+use gt_engine::config::Config;
 use gt_engine::lock::Lock;
-use gt_engine::once;
 use gt_engine::settings::Settings;
-use gt_engine::{Town, TownError};
+use gt_engine::surroundings::Machine;
+use gt_engine::{Town, TownError, once, refinery};
 use gt_store::{Kinds, Stamp, Store};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -58,11 +59,20 @@ impl Context {
         Ok(Settings::new(town.config_file().load().map_err(TownError::from)?))
     }
 
+    /// The same for agents: that somebody has broken the config must not keep them from ending.
+    pub(crate) fn settings_or_defaults(&self, town: &Town) -> Settings {
+        self.settings(town).unwrap_or_else(|_| Settings::new(Config::default()))
+    }
+
     /// In direct mode and without a daemon, what a command has made possible is started by that command. // SPEC P2
     pub(crate) fn carry_on(&self, town: &Town, store: &mut Store, after: After) -> Result<(), Failure> {
         let has_work = store.has_ready_contexts(Kinds::All, self.now())? || after == After::Exit;
         if self.is_dry_run() || !has_work || daemon_runs(town) {
             return Ok(());
+        }
+        if after == After::Exit {
+            // What it has handed over may close its bead, and free others.
+            refinery::work_all(&Machine::here(), town, &self.actor())?;
         }
         if after == After::Command {
             let policy = self.settings(town)?.policy(town.root());

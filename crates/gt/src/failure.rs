@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use gt_core::refusal::Refusal;
 use gt_core::text::BadText;
+use gt_engine::done::NotDone;
 use gt_engine::sling::BadRequest;
 use gt_engine::{TownError, unwritten};
 use gt_store::StoreError;
@@ -225,6 +226,27 @@ impl From<BadRequest> for Failure {
     }
 }
 
+impl From<NotDone> for Failure {
+    fn from(error: NotDone) -> Failure {
+        let hint = match &error {
+            NotDone::Town(_) => None,
+            NotDone::Unsaved { .. } => {
+                Some("commit what belongs to your work and remove the rest, then `gt done` again".to_owned())
+            }
+            NotDone::NoChanges { .. } => Some(
+                "commit your work, then `gt done` again; if it cannot be done: `gt done --status failed --note WHY`"
+                    .to_owned(),
+            ),
+            NotDone::NoBranch { own, .. } => Some(format!("give your commits a branch: `git switch -C {own}`")),
+            NotDone::NoWorktree { .. } => Some("ask for a person: `gt escalate \"my worktree is gone\"`".to_owned()),
+        };
+        match error {
+            NotDone::Town(error) => error.into(),
+            other => Failure { hint, ..Failure::new(Kind::Refused, other.to_string()) },
+        }
+    }
+}
+
 impl From<TownError> for Failure {
     fn from(error: TownError) -> Failure {
         let (kind, hint) = match &error {
@@ -276,6 +298,9 @@ impl From<TownError> for Failure {
             }
             TownError::Runtime(_) | TownError::Terminal(_) => {
                 (Kind::Unreachable, Some("see what is wrong with `gt doctor`".to_owned()))
+            }
+            TownError::Merge(_) => {
+                (Kind::Refused, Some("see that git works there: `gt doctor`; nothing was recorded".to_owned()))
             }
             TownError::Worktree(_) => (Kind::Refused, None),
             TownError::Io { source, .. } => (Kind::Refused, Some(unwritten(source).to_owned())),

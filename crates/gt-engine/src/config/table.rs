@@ -69,6 +69,10 @@ pub static KEYS: &[Key] = keys! {
         "polecats alive at once in this rig; -1 and 0: no own cap";
     "rigs.NAME.gates" LIST, is "[]",
         "commands that must all succeed, in order, before a merge";
+    "rigs.NAME.merge" Kind::Choice(&["mr", "direct", "local"]), is "mr",
+        "what becomes of finished work: merged by the refinery, at once, or left on its branch";
+    "rigs.NAME.pull_request" LIST, is "[]",
+        "program that asks for a merge instead of pushing, for protected branches";
     "rigs.NAME.default_formula" Kind::Text, is "mol-polecat-work",
         "formula for work slung without one";
 
@@ -102,6 +106,13 @@ pub static KEYS: &[Key] = keys! {
         "which message gives way when a session is full";
     "sessions.debounce_ms" Kind::Integer { min: 0, max: 600_000 }, is "800",
         "milliseconds in which messages of one sender become one turn";
+
+    "refinery.batch" SOME, is "20",
+        "merges that pass the gates together";
+    "refinery.gate_timeout" SPAN, is "30m",
+        "how long a gate may take";
+    "refinery.poll" SPAN, is "30s",
+        "how often open pull requests are looked at";
 
     "convoy.sweep" SPAN, is "30s",
         "how often open convoys are searched for stranded work";

@@ -62,11 +62,17 @@ impl Dispatcher {
         })
     }
 
-    /// What would be lost with the worktrees of those who ended. Git takes its time, and many may end at once.
+    /// What would be lost with the worktrees of those who ended, saved as a patch for whoever comes next. Git takes its time, and many may end at once.
     pub(super) fn look_for_unsaved(&self, findings: &mut Findings) {
-        let around = &*self.around;
+        let (around, town) = (&*self.around, &self.town);
         let unsaved = |ended: &mut Ended| {
-            ended.kept = ended.worktree.as_deref().and_then(|path| around.worktrees().unsaved(Path::new(path)));
+            let Some(tree) = ended.worktree.as_deref().map(Path::new) else { return };
+            ended.kept = around.worktrees().unsaved(tree);
+            if ended.kept.is_some() {
+                let patch = town.salvage_dir().join(format!("{}.patch", ended.run));
+                let is_saved = around.worktrees().salvage(tree, &ended.run, &patch);
+                ended.patch = is_saved.then(|| patch.display().to_string());
+            }
         };
         surroundings::for_each(around, findings.ended.iter_mut().collect(), unsaved);
     }
@@ -82,14 +88,7 @@ impl Dispatcher {
             return Ok(None);
         }
         let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };
-        let there = worktrees::places(&self.town, &assignment).filter(|path| self.around.worktrees().is_there(path));
-        let mut there = there.map(|path| {
-            let branch = self.around.worktrees().branch(&path);
-            (path.display().to_string(), branch)
-        });
-        let own_branch = worktrees::branch_name(&assignment);
-        let first = there.next();
-        let is_its = |(_, branch): &(String, Option<String>)| branch.as_ref() == Some(&own_branch);
-        Ok(first.clone().into_iter().chain(there).find(is_its).or(first))
+        let found = worktrees::of_run(self.around.worktrees(), &self.town, &assignment);
+        Ok(found.map(|(path, branch)| (path.display().to_string(), branch)))
     }
 }

@@ -35,6 +35,12 @@ pub fn look(worktree: &Path, target: &str) -> Result<Look, MergeError> {
     Ok(Look { branch: worktree::branch(worktree)?, commit, n_ahead, unsaved: worktree::unsaved(worktree)? })
 }
 
+/// The files of a commit, by their name in git.
+pub fn tree_of(repository: &Path, commit: &str) -> Result<String, MergeError> {
+    let tree = format!("{commit}^{{tree}}");
+    Ok(Git::at(repository).args(["rev-parse", "--verify", tree.as_str()]).run("find the files of a commit")?)
+}
+
 /// Whether the history of `of` has `commit` in it.
 pub fn is_part_of(repository: &Path, commit: &str, of: &str) -> Result<bool, MergeError> {
     let (commit, of) = (commit_of(repository, commit)?, commit_of(repository, of)?);

@@ -389,15 +389,14 @@ fn close_merged(tx: &Connection, key: Key, merge: &Merge, commit: &str, stamp: &
     if !was_open && bead.status != Status::Closed {
         return Ok(Vec::new()); // somebody has deleted it
     }
-    let note: Option<String> = tx
-        .prepare_cached("SELECT note FROM run WHERE id = ?1")?
-        .query_row([&merge.run], |row| row.get(0))
-        .optional()?
-        .flatten();
+    let (note, rig, polecat): (Option<String>, String, String) = tx
+        .prepare_cached("SELECT note, rig, polecat FROM run WHERE id = ?1")?
+        .query_row([&merge.run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let short = commit.get(..10).unwrap_or(commit);
     let note = note.filter(|_| key == merge.key).map(|note| format!(": {note}")).unwrap_or_default();
     if was_open {
         bead.set_status(Status::Closed, stamp.now);
+        bead.assignee = Some(names::assignee(&rig, &polecat));
         bead.body.put("close_reason", &format!("Merged in {short}{note}"));
         bead.body.put("closed_by_session", &merge.run);
     }

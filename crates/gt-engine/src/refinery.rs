@@ -1,0 +1,388 @@
+//! The refinery: merges what waits into its target, one target at a time by one worker. // SPEC M2
+//!
+//! Git is asked what is merged, so whatever a worker that died has left is picked up by the next one. (decision 0009)
+//! What git does is `gt_runtime::merge`'s, what is remembered the store's; the order of things is here. Pull requests are
+//! `refinery/request.rs`'s, gates `refinery/gates.rs`'s.
+
+mod gates;
+mod request;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use gt_core::merge::{Flaw, MergeState, Strategy};
+use gt_core::rig::Rig;
+use gt_core::text::one_line;
+use gt_runtime::merge::{self, Base, MergeError, Stacked, Workbench};
+use gt_store::{Merge, ReturnedAs, Stamp, Store, Target};
+use jiff::SignedDuration;
+
+use self::gates::{Gates, Verdict};
+use crate::crash::{self, CrashPoint};
+use crate::error::TownError;
+use crate::lock;
+use crate::settings::Settings;
+use crate::surroundings::Surroundings;
+use crate::town::Town;
+
+/// How long a remote may take to answer.
+const REMOTE_TIMEOUT: Duration = Duration::from_mins(2);
+/// How long a target that is held is left alone, at most.
+const HOLD_MAX: SignedDuration = SignedDuration::from_mins(1);
+
+/// Where merges keep their commits.
+pub fn ref_of(merge: &str) -> String {
+    format!("refs/gt/merges/{merge}")
+}
+
+/// What a worker did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Worked {
+    /// Beads whose work is merged.
+    pub merged: Vec<String>,
+    /// Beads whose work came back, with the reason.
+    pub returned: Vec<(String, String)>,
+    /// Why it did not go on.
+    pub held: Option<String>,
+    /// Whether somebody else is at it.
+    pub is_busy: bool,
+}
+
+/// Merges whatever waits for the target and can be merged now.
+pub fn work(around: &Arc<dyn Surroundings>, town: &Town, actor: &str, target: &Target) -> Result<Worked, TownError> {
+    let dir = place(town, target);
+    std::fs::create_dir_all(&dir).map_err(|source| TownError::io("make", &dir, source))?;
+    let mut worker = Worker {
+        around: Arc::clone(around),
+        town,
+        actor,
+        target,
+        dir,
+        store: town.open_store()?,
+        settings: Settings::load(town)?,
+        gates: Gates::default(),
+        worked: Worked::default(),
+    };
+    while worker.is_due()? {
+        let Some(_lock) = lock::try_lock_file(&worker.dir.join("lock"))? else {
+            worker.worked.is_busy = true;
+            break;
+        };
+        merge::end_leftover(&marker(&worker.dir))?;
+        while worker.round()? {
+            worker.settings = Settings::load(town)?;
+        }
+        // Who came when the lock was about to be given back has gone away again, so there is one more look after it.
+    }
+    Ok(worker.worked)
+}
+
+/// Merges whatever can be merged now, target by target.
+pub fn work_all(around: &Arc<dyn Surroundings>, town: &Town, actor: &str) -> Result<Vec<(Target, Worked)>, TownError> {
+    let mut done: Vec<(Target, Worked)> = Vec::new();
+    loop {
+        let due = town.open_store()?.due_targets(around.now())?;
+        let Some(target) = due.into_iter().find(|target| done.iter().all(|(known, _)| known != target)) else {
+            return Ok(done);
+        };
+        let worked = work(around, town, actor, &target)?;
+        done.push((target, worked));
+    }
+}
+
+/// Whether this process is about to end, and ends its gates: what they say then is about nothing.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Ends the gates that are under way, because this process ends: whoever comes next begins anew.
+pub fn end_gates(town: &Town) {
+    IS_ENDING.store(true, Ordering::SeqCst);
+    let rigs = std::fs::read_dir(town.refinery_dir()).into_iter().flatten().flatten();
+    let targets = rigs.flat_map(|rig| std::fs::read_dir(rig.path()).into_iter().flatten().flatten());
+    for target in targets {
+        // What cannot be ended now is ended by the next worker.
+        merge::end_leftover(&marker(&target.path())).unwrap_or_default();
+    }
+}
+
+/// Where a target is worked on. A branch's name may have any shape, a directory's not.
+fn place(town: &Town, target: &Target) -> PathBuf {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || "-_.".contains(c) { c.to_string() } else { format!("%{:x}", c as u32) }
+    };
+    let branch: String = target.branch.chars().map(safe).collect();
+    town.refinery_dir().join(&target.rig).join(branch.trim_start_matches('.'))
+}
+
+fn marker(dir: &Path) -> PathBuf {
+    dir.join("gate")
+}
+
+struct Worker<'a> {
+    around: Arc<dyn Surroundings>,
+    town: &'a Town,
+    actor: &'a str,
+    target: &'a Target,
+    dir: PathBuf,
+    store: Store,
+    settings: Settings,
+    gates: Gates,
+    worked: Worked,
+}
+
+/// What waits on top of the base.
+struct Stack {
+    merges: Vec<Merge>,
+    tip: String,
+}
+
+impl Worker<'_> {
+    fn stamp(&self) -> Stamp {
+        Stamp::new(self.around.now(), self.actor)
+    }
+
+    /// Whether something waits that can be merged now.
+    fn is_due(&mut self) -> Result<bool, TownError> {
+        let is_ending = IS_ENDING.load(Ordering::SeqCst);
+        Ok(!is_ending && self.store.due_targets(self.around.now())?.contains(self.target))
+    }
+
+    /// One batch. Says whether another round may find more to do.
+    fn round(&mut self) -> Result<bool, TownError> {
+        if !self.is_due()? {
+            return Ok(false);
+        }
+        let Some(rig) = self.store.rigs()?.into_iter().find(|rig| rig.name == self.target.rig) else {
+            return self.hold(&format!("there is no rig `{}` any more", self.target.rig));
+        };
+        let repository = PathBuf::from(&rig.path);
+        let base = match merge::base(&repository, &self.target.branch, REMOTE_TIMEOUT) {
+            Ok(base) => base,
+            Err(error) => return self.hold(&crate::chain(&error)),
+        };
+        let waiting = self.record_what_is_merged(&repository, &base)?;
+        if waiting.is_empty() {
+            return Ok(true);
+        }
+        if self.settings.pull_request(&rig.name).is_some() {
+            return self.request(&rig, &repository, &base, waiting);
+        }
+        match merge::can_land(&repository, &self.target.branch) {
+            Ok(()) => {}
+            Err(error) => return self.hold(&crate::chain(&error)),
+        }
+        let batch = self.batch(waiting);
+        match self.settle(&rig, &repository, base, batch) {
+            Ok(_) => {
+                let stamp = self.stamp();
+                self.store.free_target(self.target, &stamp)?;
+                Ok(true)
+            }
+            Err(Stop::Again) => Ok(true),
+            Err(Stop::Hold(reason)) => self.hold(&reason),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    /// The next few. What is to be merged directly goes alone, without gates.
+    fn batch(&self, waiting: Vec<Merge>) -> Vec<Merge> {
+        let is_direct = |merge: &Merge| merge.strategy == Strategy::Direct;
+        if waiting.first().is_some_and(is_direct) {
+            return waiting.into_iter().take(1).collect();
+        }
+        let n = self.settings.merge_batch();
+        waiting.into_iter().take_while(|merge| !is_direct(merge)).take(n).collect()
+    }
+
+    /// A worker may have died after it moved the target: what is part of it is merged. Returns what is not.
+    fn record_what_is_merged(&mut self, repository: &Path, base: &Base) -> Result<Vec<Merge>, TownError> {
+        let (mut there, mut waiting) = (Vec::new(), Vec::new());
+        for merge in self.store.waiting_merges(self.target)? {
+            match merge::is_part_of(repository, &merge.tip, &base.commit) {
+                Ok(true) => there.push(merge),
+                Ok(false) => waiting.push(merge),
+                Err(MergeError::NoCommit { .. }) => {
+                    let stamp = self.stamp();
+                    let reason = format!("its commit {} is gone from {}", merge.tip, repository.display());
+                    self.store.drop_merge(&merge.id, &reason, &stamp)?;
+                    self.worked.returned.push((merge.bead, reason));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !there.is_empty() {
+            self.record_merged(repository, there, &base.commit)?;
+        }
+        Ok(waiting)
+    }
+
+    /// Merges a batch, or each half of it by itself, until only what is flawed is left; returns the base of now.
+    fn settle(&mut self, rig: &Rig, repository: &Path, base: Base, batch: Vec<Merge>) -> Result<Base, Stop> {
+        let bench = Workbench::open(repository, &self.dir.join("tree"))?;
+        let Some(stack) = self.stack(repository, &bench, &base, batch)? else { return Ok(base) };
+        crash::point(CrashPoint::Stacked);
+        let is_direct = stack.merges.iter().all(|merge| merge.strategy == Strategy::Direct);
+        let verdict = if is_direct { Verdict::Passed } else { self.pass_gates(rig, repository, &bench, &stack.tip)? };
+        let flaw = match verdict {
+            Verdict::Passed => return self.land(repository, &base, stack),
+            Verdict::Failed(flaw) => flaw,
+        };
+        if stack.merges.len() > 1 {
+            let mut first = stack.merges;
+            let second = first.split_off(first.len() / 2);
+            let base = self.settle(rig, repository, base, first)?;
+            return self.settle(rig, repository, base, second);
+        }
+        bench.reset(&base.commit)?;
+        if let Verdict::Failed(flaw) = self.pass_gates(rig, repository, &bench, &base.commit)? {
+            let target = &self.target.branch;
+            return Err(Stop::Hold(format!(
+                "without anything new, {}",
+                flaw.words(target).replacen("with it ", "", 1)
+            )));
+        }
+        for merge in stack.merges {
+            self.give_back(repository, &base, &merge, &flaw)?;
+        }
+        Ok(base)
+    }
+
+    /// Merges one after the other on top of the base. What conflicts there is given back if nothing lies between.
+    fn stack(
+        &mut self,
+        repository: &Path,
+        bench: &Workbench,
+        base: &Base,
+        batch: Vec<Merge>,
+    ) -> Result<Option<Stack>, Stop> {
+        bench.reset(&base.commit)?;
+        let mut stack = Stack { merges: Vec::new(), tip: base.commit.clone() };
+        for merge in batch {
+            match bench.merge(&merge.tip, &format!("Merge {}: {}", merge.bead, one_line(&merge.title))) {
+                Ok(Stacked::Done { tip }) => {
+                    stack.tip = tip;
+                    stack.merges.push(merge);
+                }
+                Ok(Stacked::Conflict { files }) if stack.merges.is_empty() => {
+                    self.give_back(repository, base, &merge, &Flaw::Conflict { files })?;
+                }
+                Err(MergeError::Unrelated { .. }) if stack.merges.is_empty() => {
+                    self.give_back(repository, base, &merge, &Flaw::Conflict { files: Vec::new() })?;
+                }
+                // It is its turn when what it conflicts with is merged, or is not.
+                Ok(Stacked::Conflict { .. }) | Err(MergeError::Unrelated { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Some(stack).filter(|stack| !stack.merges.is_empty()))
+    }
+
+    fn pass_gates(&mut self, rig: &Rig, repository: &Path, bench: &Workbench, commit: &str) -> Result<Verdict, Stop> {
+        let tree = merge::tree_of(repository, commit)?;
+        let env = [
+            ("GT_TOWN", self.town.root().display().to_string()),
+            ("GT_RIG", rig.name.clone()),
+            ("GT_TARGET", self.target.branch.clone()),
+            ("GT_COMMIT", commit.to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value));
+        let place = gates::Place { tree: bench.path(), log: &self.dir.join("gates.log"), marker: &marker(&self.dir) };
+        let timeout = self.settings.gate_timeout();
+        let verdict = self.gates.judge(&self.settings.gates(&rig.name), &tree, &env, &place, timeout)?;
+        if IS_ENDING.load(Ordering::SeqCst) { Err(Stop::Again) } else { Ok(verdict) }
+    }
+
+    /// Makes the batch part of the target, by one merge.
+    fn land(&mut self, repository: &Path, base: &Base, stack: Stack) -> Result<Base, Stop> {
+        let commit = merge::seal(repository, &base.commit, &stack.tip, &message(&stack.merges))?;
+        crash::point(CrashPoint::GatesPassed);
+        if base.has_remote {
+            merge::push(repository, &commit, &self.target.branch, REMOTE_TIMEOUT)?;
+            crash::point(CrashPoint::Pushed);
+        }
+        merge::land(repository, &self.target.branch, &base.commit, &commit)?;
+        crash::point(CrashPoint::Landed);
+        self.record_merged(repository, stack.merges, &commit)?;
+        Ok(Base { commit, ..base.clone() })
+    }
+
+    fn record_merged(&mut self, repository: &Path, merges: Vec<Merge>, commit: &str) -> Result<(), TownError> {
+        let ids: Vec<String> = merges.iter().map(|merge| merge.id.clone()).collect();
+        let stamp = self.stamp();
+        self.store.record_merged(&ids, commit, &stamp)?;
+        crash::point(CrashPoint::RecordedMerge);
+        for merge in merges {
+            // The target has it now; what cannot be cleared away is in nobody's way.
+            merge::delete_branch(repository, &merge.branch, &self.target.branch).unwrap_or_default();
+            merge::forget(repository, &ref_of(&merge.id)).unwrap_or_default();
+            self.worked.merged.push(merge.bead);
+        }
+        Ok(())
+    }
+
+    /// Its commits stay on their branch, and as a patch for whoever works on it again.
+    fn give_back(&mut self, repository: &Path, base: &Base, merge: &Merge, flaw: &Flaw) -> Result<(), TownError> {
+        let patch = self.town.salvage_dir().join(format!("{}.patch", merge.id));
+        let patch =
+            merge::patch(repository, &base.commit, &merge.tip, &patch).is_ok().then(|| patch.display().to_string());
+        let policy = self.settings.policy(self.town.root());
+        let stamp = self.stamp();
+        let returned = self.store.return_merge(&merge.id, flaw, patch.as_deref(), &policy, &stamp)?;
+        if returned != ReturnedAs::Over {
+            self.worked.returned.push((merge.bead.clone(), flaw.words(&self.target.branch)));
+        }
+        Ok(())
+    }
+
+    /// Leaves the target alone for a while, longer each time.
+    fn hold(&mut self, reason: &str) -> Result<bool, TownError> {
+        let stamp = self.stamp();
+        let tries = self.store.target_hold(self.target)?.map_or(0, |hold| hold.tries.clamp(0, 10));
+        let pause = SignedDuration::from_secs(1 << tries).min(HOLD_MAX);
+        self.store.hold_target(self.target, reason, stamp.now + pause, &stamp)?;
+        self.worked.held = Some(reason.to_owned());
+        Ok(false)
+    }
+}
+
+/// Why a batch is not settled.
+enum Stop {
+    /// The target has moved meanwhile.
+    Again,
+    /// Nothing can be merged into it for now.
+    Hold(String),
+    Failed(TownError),
+}
+
+impl From<MergeError> for Stop {
+    fn from(error: MergeError) -> Stop {
+        match error {
+            MergeError::Moved { .. } => Stop::Again,
+            MergeError::NoGit { .. } | MergeError::Io { .. } => Stop::Failed(error.into()),
+            _ => Stop::Hold(crate::chain(&error)),
+        }
+    }
+}
+
+impl From<TownError> for Stop {
+    fn from(error: TownError) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+fn message(merges: &[Merge]) -> String {
+    let line = |merge: &Merge| format!("{}: {}", merge.bead, one_line(&merge.title));
+    match merges {
+        [one] => format!("Merge {}", line(one)),
+        many => {
+            let lines: Vec<String> = many.iter().map(line).collect();
+            format!("Merge {} beads\n\n{}", many.len(), lines.join("\n"))
+        }
+    }
+}
+
+/// Whether a merge waits for somebody else's word.
+fn is_requested(merge: &Merge) -> bool {
+    merge.state == MergeState::Requested
+}
