@@ -67,7 +67,8 @@ fn line(event: &Event) -> String {
     } else {
         event.data.to_string()
     };
-    let ts = gt_core::time::format(event.ts);
+    // Always as many digits, so that the columns stay where they are.
+    let ts = format!("{:.6}", gt_core::time::truncate(event.ts));
     let (actor, bead) = (one_line(&event.actor), event.bead.as_deref().unwrap_or("-"));
     let line = format!("{:>6}  {}  {:<17} {:<14} {actor}", event.seq, paint(DIM, &ts), event.kind, one_line(bead));
     if data.is_empty() { line } else { format!("{line}  {}", paint(DIM, &one_line(&data))) }

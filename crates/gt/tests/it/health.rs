@@ -336,3 +336,17 @@ fn the_log_is_read_from_where_one_left_off() {
     {"seq":4,"ts":"[TIME]","type":"bead.created","actor":"tester","bead":"hq-id03","run":null,"data":{"priority":2,"title":"three","type":"task"}}
     "#);
 }
+
+#[test]
+fn times_of_any_length_leave_the_columns_of_the_log_where_they_are() {
+    let town = Town::new();
+    town.gt(["create", "one"]).success();
+    let store = rusqlite::Connection::open(town.store()).unwrap();
+    for (seq, micros) in [(1, 0), (2, 120_000)] {
+        store.execute("UPDATE event SET ts = 1767323045000000 + ?2 WHERE seq = ?1", (seq, micros)).unwrap();
+    }
+    let log = town.gt(["activity"]).stdout;
+    let places: Vec<Option<usize>> =
+        log.lines().zip(["town.created", "bead.created"]).map(|(line, kind)| line.find(kind)).collect();
+    assert!(places[0].is_some() && places[0] == places[1], "{log}");
+}
