@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::fit;
 use crate::render::{BOLD, DIM, GREEN, YELLOW, paint};
+
+/// So much of a title is shown, however narrow the terminal.
+const TITLE_COLUMNS_MIN: usize = 12;
 
 /// List convoys and how far they have come
 #[derive(Debug, Args)]
@@ -41,21 +45,25 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<(), Failure> {
         return context
             .say(&format!("No {which}convoys. `gt convoy stage EPIC` plans one, a sling makes one by itself."));
     }
-    let lines: Vec<String> = convoys.iter().map(line).collect();
+    let id_width = convoys.iter().map(|convoy| fit::columns(&convoy.id)).max().unwrap_or(0);
+    let lines: Vec<String> = convoys.iter().map(|convoy| line(convoy, id_width)).collect();
     context.say(&lines.join("\n"))
 }
 
-fn line(convoy: &ConvoyProgress) -> String {
+fn line(convoy: &ConvoyProgress, id_width: usize) -> String {
     let ConvoyProgress { id, title, status, n_done, n_total, .. } = convoy;
     let style = match status.as_str() {
         "open" => GREEN,
         "closed" => DIM,
         _ => YELLOW,
     };
-    let owned = if convoy.is_owned { paint(DIM, "  owned") } else { String::new() };
-    let progress = format!("{n_done}/{n_total}");
-    let status = paint(style, &format!("{:<15}", one_line(status)));
-    format!("{:<12}  {status} {progress:>7}  {}{owned}", paint(BOLD, id), one_line(title))
+    let owned = if convoy.is_owned { "  owned" } else { "" };
+    let id = fit::pad(id, id_width);
+    let status = format!("{:<15}", one_line(status));
+    let progress = format!("{:>7}", format!("{n_done}/{n_total}"));
+    let taken = [&id, &status, &progress, owned].map(|part| fit::columns(part)).iter().sum::<usize>() + 5;
+    let title = fit::cut(title, fit::width().saturating_sub(taken).max(TITLE_COLUMNS_MIN));
+    format!("{}  {} {progress}  {title}{}", paint(BOLD, &id), paint(style, &status), paint(DIM, owned))
 }
 
 fn convoy_json(convoy: &ConvoyProgress) -> Value {

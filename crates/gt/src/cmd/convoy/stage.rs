@@ -42,7 +42,7 @@ pub(super) struct StageArgs {
     /// Launch it in spite of warnings
     #[arg(long, requires = "launch")]
     force: bool,
-    /// Draw it into this file
+    /// Draw it into this file; with --dry-run the picture alone is written, and nothing is stored
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Print it as a Mermaid flowchart

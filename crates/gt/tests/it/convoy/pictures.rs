@@ -108,6 +108,31 @@ fn a_picture_of_very_much_is_bounded() {
 }
 
 #[test]
+fn a_dry_run_draws_the_picture_and_stores_nothing() {
+    let town = Town::holding(CHECKOUT);
+    let before = town.state();
+    town.gt(["convoy", "stage", "gt-e", "--svg", "plan.svg", "--dry-run"]).success();
+    assert!(town.read("plan.svg").contains("Checkout rewrite"));
+    assert_eq!(town.state(), before);
+}
+
+#[test]
+fn a_list_of_convoys_fits_the_terminal() {
+    let town = Town::holding(&[r#"{"id":"gt-a","title":"Do it"}"#, r#"{"id":"gt-b","title":"Do that"}"#]);
+    let long = "A title that is far longer than any terminal is wide ".repeat(3);
+    town.gt(["convoy", "create", &long, "gt-a", "--owned"]).success();
+    town.gt(["convoy", "create", "Short", "gt-b"]).success();
+    let answer = town.gt(["convoy", "list"]);
+    snapshot!(answer.to_string(), @"
+    $ gt convoy list
+    hq-cv-id01  open                0/1  A title that is far longer than any terminal is wide A…  owned
+    hq-cv-id02  open                0/1  Short
+    ");
+    let widths: Vec<usize> = answer.stdout.lines().map(|line| line.chars().count()).collect();
+    assert!(widths.iter().all(|width| *width <= 100), "{widths:?}");
+}
+
+#[test]
 fn a_picture_that_cannot_be_written_stores_nothing() {
     let town = Town::holding(CHECKOUT);
     snapshot!(town.refused(["convoy", "stage", "gt-e", "--svg", "nowhere/plan.svg"]), @"
