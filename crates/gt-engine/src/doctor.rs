@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use gt_core::rig::Rig;
+use gt_core::text::one_line;
 use gt_runtime::terminal::{self, Server, TerminalError};
 use gt_store::{Stamp, Store, StoreError};
 use jiff::SignedDuration;
@@ -71,7 +72,7 @@ pub fn examine(town: &Town, fix: bool, stamp: &Stamp) -> Vec<Finding> {
     }
     findings.push(git_finding());
     findings.push(tmux_finding(town));
-    findings.extend(exec_finding(&config));
+    findings.extend(exec_finding(town, &config));
     findings.push(agent_finding(&config));
     findings.extend(disk_finding(town, &config));
     findings
@@ -253,14 +254,31 @@ fn tmux_finding(town: &Town) -> Finding {
     }
 }
 
-fn exec_finding(config: &Config) -> Option<Finding> {
-    let has_no_program = places::is_elsewhere(config) && config.texts("exec.command").is_empty();
-    has_no_program.then(|| {
+/// The program that runs agents elsewhere. It is looked for, not called.
+fn exec_finding(town: &Town, config: &Config) -> Option<Finding> {
+    let is_elsewhere = places::is_elsewhere(config);
+    let Some(program) = config.texts("exec.command").into_iter().next() else {
         let message = "`runtime` is \"exec\", and no program is set that runs agents: none can start";
         let remedy = "name it with `gt config set exec.command '[\"./my-host\"]'` (docs/runtimes.md), or run agents here \
                       with `gt config unset runtime`";
-        Finding::bad("exec", Level::Broken, message, remedy)
-    })
+        return is_elsewhere.then(|| Finding::bad("exec", Level::Broken, message, remedy));
+    };
+    if can_be_run(&program, town.root()) {
+        return None;
+    }
+    let (level, so) = match is_elsewhere {
+        true => (Level::Broken, ": no agent can start"),
+        false => (Level::Warning, "; with `runtime = \"exec\"` no agent could start"),
+    };
+    let message = format!("`exec.command` names `{}`, which is no program that can be run{so}", one_line(&program));
+    let remedy = "put it there, or name another with `gt config set exec.command '[\"./my-host\"]'`";
+    Some(Finding::bad("exec", level, message, remedy))
+}
+
+/// Whether a program is where a call from the town's directory would look for it.
+fn can_be_run(program: &str, dir: &Path) -> bool {
+    let place = if program.contains('/') { Some(dir.join(program)) } else { place_of(program).map(PathBuf::from) };
+    place.is_some_and(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
 }
 
 /// The agents' programs: the default one has to be there; of the other built-in ones those are named that are. A program

@@ -51,6 +51,17 @@ fn agents_elsewhere_without_a_program_are_a_finding() {
                   → name it with `gt config set exec.command '[\"./my-host\"]'`";
     assert!(unset.code == 1 && unset.stdout.contains(wanted), "{unset}");
     town.gt(["config", "set", "exec.command", r#"["./my-host"]"#]).success();
+    let missing = town.gt(["doctor"]);
+    let wanted = "✗ exec       `exec.command` names `./my-host`, which is no program that can be run: no agent can start\n    \
+                  → put it there, or name another with `gt config set exec.command '[\"./my-host\"]'`";
+    assert!(missing.code == 1 && missing.stdout.contains(wanted), "{missing}");
+    town.gt(["config", "unset", "runtime"]).success();
+    let unused = town.gt(["doctor"]);
+    assert!(unused.code == 0 && unused.stdout.contains("! exec       `exec.command` names `./my-host`"), "{unused}");
+    town.gt(["config", "set", "runtime", "exec"]).success();
+    let program = town.write("my-host", "#!/bin/sh\n");
+    assert_eq!(town.gt(["doctor"]).code, 1, "a file that nobody may run is none");
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let set = town.gt(["doctor"]);
     assert!(set.code == 0 && !set.stdout.contains("exec "), "{set}");
 }
