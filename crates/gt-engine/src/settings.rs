@@ -28,8 +28,8 @@ pub struct Settings {
     pub start_timeout: SignedDuration,
     /// `None`: runs may last for ever.
     pub max_run: Option<SignedDuration>,
-    /// Silence after which a run counts as stalled.
-    pub stall_after: SignedDuration,
+    /// Silence after which a run counts as stalled; `None`: however silent, it is left alone.
+    pub stall_after: Option<SignedDuration>,
     pub heartbeat: SignedDuration,
     pub sweep: SignedDuration,
     policy: Policy,
@@ -65,7 +65,7 @@ impl Settings {
             spawn_delay: PerSide { scheduler: span("scheduler.spawn_delay"), queue: span("queue.spawn_delay") },
             start_timeout: span("scheduler.start_timeout"),
             max_run: some(span("witness.max_run")),
-            stall_after: span("witness.stall_after"),
+            stall_after: some(span("witness.stall_after")),
             heartbeat: span("daemon.heartbeat"),
             sweep: span("convoy.sweep"),
             policy: policy(&config),

@@ -119,8 +119,8 @@ pub static KEYS: &[Key] = keys! {
     "convoy.notify" LIST, is "[]",
         "told what lands or needs a person: desktop, web hooks, commands";
 
-    "witness.stall_after" SPAN, is "10m",
-        "silence after which a polecat counts as stalled";
+    "witness.stall_after" DELAY, is "10m",
+        "silence after which a polecat counts as stalled; 0s: never";
     "witness.max_run" DELAY, is "0s",
         "longest run; 0s: no limit";
     "witness.redispatch_cooldown" DELAY, is "5m",

@@ -45,7 +45,8 @@ impl Looks {
 impl Dispatcher {
     /// Answers the silence of these runs.
     pub(super) fn witness(&mut self, runs: &[&Run], store: &mut Store, settings: &Settings) -> Result<(), TownError> {
-        let (now, span) = (self.now(), settings.stall_after);
+        let Some(span) = settings.stall_after else { return Ok(()) };
+        let now = self.now();
         let watched: Vec<&Run> = runs.iter().copied().filter(|run| is_watched(run, now)).collect();
         self.looks.follow(&watched, span);
         let due: Vec<&Run> = watched.into_iter().filter(|run| now >= self.looks.next(run, span)).collect();
@@ -101,7 +102,8 @@ impl Dispatcher {
 
     /// When the silence of a run has to be looked at, if it is watched.
     pub(super) fn next_witness(&self, run: &Run, settings: &Settings) -> Option<Timestamp> {
-        is_watched(run, self.now()).then(|| self.looks.next(run, settings.stall_after))
+        let span = settings.stall_after?;
+        is_watched(run, self.now()).then(|| self.looks.next(run, span))
     }
 }
 

@@ -156,7 +156,9 @@ pub(crate) fn workers(town: &Town, store: &mut Store, settings: &Settings) -> Re
         let state = state(&polecat, run.as_ref());
         workers.push(Worker { polecat, run, state });
     }
-    look_for_signs(town, &mut workers, settings.stall_after);
+    if let Some(span) = settings.stall_after {
+        look_for_signs(town, &mut workers, span);
+    }
     Ok(workers)
 }
 

@@ -278,6 +278,25 @@ fn at_the_end_of_its_attempts_a_bead_is_a_letter_to_the_mayor() {
       log       [TOWN]/.gt/logs/[RUN].log
       started   [TIME]
       ended     [TIME]
+#[test]
+fn silence_is_nobodys_business_where_that_is_switched_off() {
+    let script = r#"while [ ! -e "$HOME/go" ]; do sleep 0.02; done; gt done"#;
+    let fleet = watched("1s", script);
+    fleet.set("witness.stall_after", "0s");
+    fleet.hold(&["gt-a", "gt-b"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.until_events("run.started", Some("gt-a"), 1);
+    // It was silent for longer than any span that could be meant.
+    let store = rusqlite::Connection::open(fleet.town.store()).expect("the store is there");
+    store.execute("UPDATE run SET started_at = 1, claimed_at = 1", []).expect("it can be written");
+    drop(store);
+    fleet.town.gt(["sling", "gt-b"]).success();
+    fleet.until_events("run.started", Some("gt-b"), 1);
+    fleet.open_gate("go");
+    fleet.until_done(&["gt-a".to_owned(), "gt-b".to_owned()]);
+    assert_eq!(count(&fleet.town.events(), "run.stalled", None), 0);
+}
+
       outcome   died: exit code 3
       last output
         cannot find the key

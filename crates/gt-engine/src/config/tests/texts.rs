@@ -287,7 +287,7 @@ fn the_template_as_people_see_it() {
     # convoy.sweep = "30s"                            # how often open convoys are searched for stranded work
     # convoy.notify = []                              # told what lands or needs a person: desktop, web hooks, commands
 
-    # witness.stall_after = "10m"                     # silence after which a polecat counts as stalled
+    # witness.stall_after = "10m"                     # silence after which a polecat counts as stalled; 0s: never
     # witness.max_run = "0s"                          # longest run; 0s: no limit
     # witness.redispatch_cooldown = "5m"              # time between two redispatches of a bead
     # witness.redispatch_attempts = 3                 # redispatches of a bead until the mayor is asked
