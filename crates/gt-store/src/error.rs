@@ -16,6 +16,8 @@ pub enum StoreError {
     NoMerge { id: String },
     #[error("there is no letter {id}")]
     NoLetter { id: i64 },
+    #[error("there is no box `{who}`, and nobody would read the letter")]
+    NoBox { who: String, boxes: Vec<String> },
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error("the store {} was written by a newer gt (schema {found}; this one knows {known})", path.display())]

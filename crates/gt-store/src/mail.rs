@@ -1,11 +1,14 @@
 //! Mail: short letters that stay until somebody has read them. // SPEC R3
 
+use std::collections::BTreeSet;
+
 use gt_core::event::EventType;
 use gt_core::text;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
+use crate::dispatch::convoys;
 use crate::error::{Result, StoreError};
 use crate::rows::{micros, timestamp};
 use crate::store::{Stamp, Store};
@@ -66,11 +69,17 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Letter> {
     })
 }
 
+/// The name of somebody's box, however it was typed.
+pub fn box_of(who: &str) -> String {
+    who.trim().trim_end_matches('/').to_lowercase()
+}
+
 impl Store {
-    /// Sends a letter; returns its number.
+    /// Sends a letter to somebody who has a box; returns its number.
     pub fn send_mail(&mut self, new: &NewLetter, stamp: &Stamp) -> std::result::Result<i64, StoreError> {
         check(new)?;
         self.write(stamp, |tx| {
+            require_box(tx, &box_of(&new.to))?;
             if let Some(bead) = &new.bead {
                 query::require(tx, bead)?;
             }
@@ -86,7 +95,7 @@ impl Store {
             let n_wanted = i64::try_from(limit).unwrap_or(i64::MAX - 1).saturating_add(1);
             let mut query = tx.prepare_cached(&sql)?;
             let mut letters: Vec<Letter> =
-                query.query_map(params![who, n_wanted], from_row)?.collect::<rusqlite::Result<_>>()?;
+                query.query_map(params![box_of(who), n_wanted], from_row)?.collect::<rusqlite::Result<_>>()?;
             let more = letters.len() > limit;
             letters.truncate(limit);
             letters.reverse();
@@ -125,19 +134,36 @@ impl Store {
 
 fn check(new: &NewLetter) -> Result<()> {
     text::check_word("recipient", &new.to)
+        .and_then(|()| text::check_word("recipient", &box_of(&new.to)))
         .and_then(|()| text::check_subject(&new.subject))
         .and_then(|()| text::check_body("letter", &new.body))
         .map_err(|bad| StoreError::Refused(bad.into()))
 }
 
+/// Who is nobody's correspondent has no box, and would never read what lies in it.
+fn require_box(tx: &Connection, who: &str) -> Result<()> {
+    if [MAYOR, DEACON].contains(&who) {
+        return Ok(());
+    }
+    let mut boxes: BTreeSet<String> = convoys::all_watchers(tx)?.iter().map(|who| box_of(who)).collect();
+    let mut query = tx.prepare_cached("SELECT DISTINCT recipient FROM mail")?;
+    boxes.extend(query.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?);
+    if boxes.contains(who) {
+        return Ok(());
+    }
+    boxes.extend([MAYOR, DEACON].map(str::to_owned));
+    Err(StoreError::NoBox { who: text::one_line(who), boxes: boxes.into_iter().collect() })
+}
+
 /// Sends a letter as a part of what it tells of.
 pub(crate) fn put(tx: &Connection, new: &NewLetter, stamp: &Stamp) -> Result<i64> {
+    let to = box_of(&new.to);
     tx.prepare_cached(
         "INSERT INTO mail (recipient, sender, subject, body, bead, run, sent_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
-    .execute(params![new.to, stamp.actor, new.subject, new.body, new.bead, new.run, micros(stamp.now)])?;
+    .execute(params![to, stamp.actor, new.subject, new.body, new.bead, new.run, micros(stamp.now)])?;
     let id = tx.last_insert_rowid();
-    let data = json!({ "mail": id, "to": new.to, "subject": new.subject });
+    let data = json!({ "mail": id, "to": to, "subject": new.subject });
     events::append(tx, stamp, EventType::MailSent, new.bead.as_deref(), &data)?;
     Ok(id)
 }

@@ -156,6 +156,7 @@ impl From<&StoreError> for Failure {
                 Kind::NotFound,
                 "`gt mail inbox --all` shows what there is; `gt mail inbox WHO --all` somebody's".into(),
             ),
+            StoreError::NoBox { boxes, .. } => (Kind::NotFound, format!("write to one of {}", few(boxes))),
             StoreError::Refused(refusal) => return refusal.into(),
             StoreError::NewerSchema { .. } => {
                 (Kind::Unreachable, "use the newer gt that wrote it; nothing was changed".into())
@@ -181,6 +182,16 @@ impl From<&StoreError> for Failure {
             }
         };
         Failure::new(kind, error.to_string()).caused_by(error).hint(hint)
+    }
+}
+
+/// The first of them, and how many more.
+fn few(boxes: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let shown = boxes.iter().take(SHOWN).map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ");
+    match boxes.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} or one of {more} more"),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key, timestamp};
 use crate::store::{Stamp, Store};
-use crate::{events, links, query};
+use crate::{events, links, mail, query};
 
 /// A convoy that is to be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -111,7 +111,8 @@ pub(crate) fn create(tx: &Connection, new: &NewConvoy, stamp: &Stamp) -> Result<
         }
     }
     let mut seen = FxHashSet::default();
-    let watchers = new.watchers.iter().filter(|who| seen.insert(who.as_str())).cloned().collect::<Vec<_>>();
+    let boxes = new.watchers.iter().map(|who| mail::box_of(who));
+    let watchers = boxes.filter(|who| seen.insert(who.clone())).collect::<Vec<_>>();
     put_watchers(&mut convoy, &watchers);
     let id = beads::create(tx, &NewBead { prefix: format!("{TOWN_PREFIX}-cv"), parent: None, bead: convoy }, stamp)?;
     let data = json!({ "members": new.members, "owned": new.is_owned });
@@ -123,6 +124,15 @@ pub(crate) fn create(tx: &Connection, new: &NewConvoy, stamp: &Stamp) -> Result<
 pub(crate) fn watchers(convoy: &Bead) -> Vec<String> {
     let listed = convoy.body.get("watchers").and_then(|raw| serde_json::from_str(raw.get()).ok());
     listed.unwrap_or_default()
+}
+
+/// Everybody who watches any convoy.
+pub(crate) fn all_watchers(tx: &Connection) -> Result<Vec<String>> {
+    let mut query = tx.prepare_cached(
+        "SELECT DISTINCT watcher.value FROM bead JOIN bead_body ON bead_body.bead = bead.key,
+           json_each(body, '$.watchers') AS watcher WHERE bead.issue_type = 'convoy' AND watcher.type = 'text'",
+    )?;
+    Ok(query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
 fn put_watchers(convoy: &mut Bead, watchers: &[String]) {
@@ -297,12 +307,13 @@ impl Store {
     ) -> std::result::Result<bool, StoreError> {
         self.write(stamp, |tx| {
             let (key, mut bead) = require(tx, convoy)?;
-            let mut known = watchers(&bead);
-            if known.iter().any(|one| one == who) == watches {
+            let (mut known, who) = (watchers(&bead), mail::box_of(who));
+            let is_who = |one: &String| mail::box_of(one) == who;
+            if known.iter().any(is_who) == watches {
                 return Ok(false);
             }
-            known.retain(|one| one != who);
-            known.extend(watches.then(|| who.to_owned()));
+            known.retain(|one| !is_who(one));
+            known.extend(watches.then(|| who.clone()));
             put_watchers(&mut bead, &known);
             bead.updated_at = Some(stamp.now);
             rows::update(tx, key, &bead)?;

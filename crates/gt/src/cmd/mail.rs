@@ -5,7 +5,7 @@ use std::io::Read as _;
 use clap::{Args, Subcommand};
 use gt_core::text::{BODY_BYTES_MAX, BadText, many_lines, one_line};
 use gt_core::time;
-use gt_store::{Letter, MAYOR, NewLetter};
+use gt_store::{Letter, MAYOR, NewLetter, box_of};
 use serde_json::{Value, json};
 
 use crate::context::{Context, variable};
@@ -39,7 +39,7 @@ enum MailCommand {
   gt mail send deacon \"Look at this\" \"It died twice\" --bead gt-a1b2
   git log -1 | gt mail send mayor \"What was merged\" -")]
 struct SendArgs {
-    /// Who gets it: mayor, deacon, or any other word
+    /// Who gets it: mayor, deacon, or somebody who watches a convoy
     to: String,
     /// What it is about, in a line
     subject: String,
@@ -90,7 +90,8 @@ pub(crate) fn run(context: &Context, args: MailArgs) -> Result<(), Failure> {
 
 fn send(context: &Context, args: SendArgs) -> Result<(), Failure> {
     let body = if args.body == "-" { from_stdin()? } else { args.body };
-    let letter = NewLetter { to: args.to, subject: args.subject, body, bead: args.bead, run: variable("GT_RUN") };
+    let letter =
+        NewLetter { to: box_of(&args.to), subject: args.subject, body, bead: args.bead, run: variable("GT_RUN") };
     let id = context.store()?.send_mail(&letter, &context.stamp())?;
     if context.wants_json() {
         return context.json(&json!({ "id": id, "to": letter.to, "subject": letter.subject }));
@@ -117,7 +118,7 @@ fn inbox(context: &Context, args: &InboxArgs) -> Result<(), Failure> {
     if context.wants_json() {
         context.json(&inbox.letters.iter().map(letter_json).collect::<Vec<_>>())?;
     } else if inbox.letters.is_empty() {
-        let who = one_line(&args.who);
+        let who = one_line(&box_of(&args.who));
         let what = if args.all { "no letters" } else { "no new letters; `--all` shows those that were read" };
         context.say(&format!("{who} has {what}."))?;
     } else {

@@ -38,12 +38,12 @@ fn a_letter_is_sent_listed_and_read() {
         town.gt(["mail", "inbox"]),
         town.gt(["mail", "send", "mayor", "The machine moves", "Tonight,\nat nine."]),
         town.call(["mail", "send", "mayor", "What was merged", "-", "--bead", &bead]).stdin(b"nothing\n").run(),
-        town.gt(["mail", "send", "ada", "hello"]),
+        town.gt(["mail", "send", "deacon", "hello"]),
         town.gt(["mail", "inbox"]),
         town.gt(["mail", "read", "1"]),
         town.gt(["mail", "inbox"]),
         town.gt(["mail", "inbox", "--all", "--limit", "1"]),
-        town.gt(["mail", "inbox", "ada"]),
+        town.gt(["mail", "inbox", "deacon"]),
         town.gt(["mail", "read", "2", "--dry-run"]),
         town.gt(["status"]),
     ];
@@ -61,8 +61,8 @@ fn a_letter_is_sent_listed_and_read() {
     Letter 1 was sent to mayor.
     $ gt mail send mayor 'What was merged' - --bead hq-id01
     Letter 2 was sent to mayor.
-    $ gt mail send ada hello
-    Letter 3 was sent to ada.
+    $ gt mail send deacon hello
+    Letter 3 was sent to deacon.
     $ gt mail inbox
     ●    1  The machine moves  [TIME] from tester
     ●    2  What was merged  [TIME] from tester
@@ -79,7 +79,7 @@ fn a_letter_is_sent_listed_and_read() {
     $ gt mail inbox --all --limit 1
     ●    2  What was merged  [TIME] from tester
     ! There are older ones; `--limit 0` shows all.
-    $ gt mail inbox ada
+    $ gt mail inbox deacon
     ●    3  hello  [TIME] from tester
     $ gt mail read 2 --dry-run
     What was merged
@@ -143,6 +143,50 @@ fn a_letter_that_cannot_be_sent_or_read_says_why() {
     ");
     let bytes = town.call(["mail", "send", "mayor", "x", "-"]).stdin(b"\xff\xfe").run();
     assert_eq!(bytes.code, 1, "{bytes}");
+}
+
+#[test]
+fn a_letter_goes_to_somebody_who_reads_it() {
+    let town = Town::holding(&[r#"{"id":"gt-a","title":"Do it"}"#]);
+    let convoy = town.gt(["convoy", "create", "Release", "gt-a", "--watch", "Ada/", "--json"]).json();
+    let convoy = convoy["id"].as_str().expect("an id");
+    let answers = [
+        town.gt(["mail", "send", "Mayor", "one"]),
+        town.gt(["mail", "send", "mayor/", "two"]),
+        town.gt(["mail", "send", "ADA", "three"]),
+        town.gt(["mail", "inbox", "MAYOR/"]),
+        town.gt(["mail", "inbox", "Ada"]),
+        town.gt(["convoy", "watch", convoy, "ada"]),
+    ];
+    let refusals = [town.refused(["mail", "send", "mayr", "x"]), town.refused(["mail", "send", "/", "x"])];
+    town.gt(["close", "gt-a"]).success();
+    let letters = town.gt(["mail", "inbox", "ada", "--json"]).json();
+    assert_eq!(letters[1]["subject"], "Convoy landed: Release", "{letters}");
+    // Whoever has letters has a box, whether he still watches anything or not.
+    town.gt(["mail", "send", "ada", "four"]).success();
+    snapshot!(session(answers) + &refusals.concat(), @"
+    $ gt mail send Mayor one
+    Letter 1 was sent to mayor.
+    $ gt mail send mayor/ two
+    Letter 2 was sent to mayor.
+    $ gt mail send ADA three
+    Letter 3 was sent to ada.
+    $ gt mail inbox MAYOR/
+    ●    1  one  [TIME] from tester
+    ●    2  two  [TIME] from tester
+    $ gt mail inbox Ada
+    ●    3  three  [TIME] from tester
+    $ gt convoy watch hq-cv-id01 ada
+    ada watches hq-cv-id01 already; nothing was changed.
+    $ gt mail send mayr x
+    ! error: there is no box `mayr`, and nobody would read the letter
+    ! hint: write to one of `ada`, `deacon`, `mayor`
+    [exit 3]
+    $ gt mail send / x
+    ! error: the recipient is empty
+    ! hint: give at least one character that is no space
+    [exit 1]
+    ");
 }
 
 #[test]
@@ -235,6 +279,25 @@ fn silence_goes_on_where_it_was_when_the_daemon_is_killed() {
 }
 
 #[test]
+fn silence_is_nobodys_business_where_that_is_switched_off() {
+    let script = r#"while [ ! -e "$HOME/go" ]; do sleep 0.02; done; gt done"#;
+    let fleet = watched("1s", script);
+    fleet.set("witness.stall_after", "0s");
+    fleet.hold(&["gt-a", "gt-b"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.until_events("run.started", Some("gt-a"), 1);
+    // It was silent for longer than any span that could be meant.
+    let store = rusqlite::Connection::open(fleet.town.store()).expect("the store is there");
+    store.execute("UPDATE run SET started_at = 1, claimed_at = 1", []).expect("it can be written");
+    drop(store);
+    fleet.town.gt(["sling", "gt-b"]).success();
+    fleet.until_events("run.started", Some("gt-b"), 1);
+    fleet.open_gate("go");
+    fleet.until_done(&["gt-a".to_owned(), "gt-b".to_owned()]);
+    assert_eq!(count(&fleet.town.events(), "run.stalled", None), 0);
+}
+
+#[test]
 fn at_the_end_of_its_attempts_a_bead_is_a_letter_to_the_mayor() {
     let fleet = Fleet::with_cap(5, "echo 'cannot find the key'; exit 3");
     fleet.set("witness.redispatch_cooldown", "0s");
@@ -278,25 +341,6 @@ fn at_the_end_of_its_attempts_a_bead_is_a_letter_to_the_mayor() {
       log       [TOWN]/.gt/logs/[RUN].log
       started   [TIME]
       ended     [TIME]
-#[test]
-fn silence_is_nobodys_business_where_that_is_switched_off() {
-    let script = r#"while [ ! -e "$HOME/go" ]; do sleep 0.02; done; gt done"#;
-    let fleet = watched("1s", script);
-    fleet.set("witness.stall_after", "0s");
-    fleet.hold(&["gt-a", "gt-b"]);
-    fleet.town.gt(["sling", "gt-a"]).success();
-    fleet.until_events("run.started", Some("gt-a"), 1);
-    // It was silent for longer than any span that could be meant.
-    let store = rusqlite::Connection::open(fleet.town.store()).expect("the store is there");
-    store.execute("UPDATE run SET started_at = 1, claimed_at = 1", []).expect("it can be written");
-    drop(store);
-    fleet.town.gt(["sling", "gt-b"]).success();
-    fleet.until_events("run.started", Some("gt-b"), 1);
-    fleet.open_gate("go");
-    fleet.until_done(&["gt-a".to_owned(), "gt-b".to_owned()]);
-    assert_eq!(count(&fleet.town.events(), "run.stalled", None), 0);
-}
-
       outcome   died: exit code 3
       last output
         cannot find the key

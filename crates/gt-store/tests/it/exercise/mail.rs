@@ -25,10 +25,10 @@ fn the_newest_come_last_and_only_what_was_not_read_is_new() {
         send(&mut town, MAYOR, subject);
         town.pass(1);
     }
-    send(&mut town, "ada", "hello");
+    send(&mut town, DEACON, "hello");
     assert_eq!(inbox(&mut town, MAYOR, false, 10), (vec!["one".into(), "two".into(), "three".into()], false));
     assert_eq!(inbox(&mut town, MAYOR, false, 2), (vec!["two".into(), "three".into()], true));
-    assert_eq!(inbox(&mut town, "ada", false, usize::MAX), (vec!["hello".into()], false));
+    assert_eq!(inbox(&mut town, DEACON, false, usize::MAX), (vec!["hello".into()], false));
     assert_eq!(town.store.n_unread(MAYOR).expect("it answers"), 3);
 
     let stamp = town.stamp();
@@ -52,6 +52,7 @@ fn a_letter_is_told_with_its_event_and_a_bad_one_is_refused() {
     for (bad, why) in [
         (letter("", "x"), "the recipient is empty"),
         (letter(&"x".repeat(101), "x"), "the recipient has 101 characters; at most 100 fit"),
+        (letter("mayr", "x"), "there is no box `mayr`"),
         (letter(MAYOR, " "), "the subject is empty"),
         (letter(MAYOR, "two\nlines"), "the subject holds the control character U+000A at position 4"),
         (

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use gt_core::text;
-use gt_store::{NewConvoy, Store};
+use gt_store::{NewConvoy, Store, box_of};
 use serde_json::json;
 
 use super::n_beads;
@@ -164,7 +164,7 @@ pub(super) fn remove(context: &Context, args: &RemoveArgs) -> Result<(), Failure
 }
 
 pub(super) fn watch(context: &Context, convoy: &str, who: Option<&str>, watches: bool) -> Result<(), Failure> {
-    let who = who.map_or_else(|| context.actor(), str::to_owned);
+    let who = box_of(who.unwrap_or(&context.actor()));
     text::check_word("name", &who)?;
     let changed = context.store()?.watch_convoy(convoy, &who, watches, &context.stamp())?;
     if context.wants_json() {
