@@ -282,17 +282,19 @@ fn blocked(blocker: &Blocker) -> Reason {
 /// What about its place keeps it from being dispatched, whatever its standing.
 fn place(case: &Case<'_>) -> Option<Reason> {
     if !status::is_slingable(case.bead.issue_type.as_deref()) && case.node.standing() != Standing::Held {
-        let word = text::one_line(case.bead.type_word());
-        return Some(reason(
-            "not-slingable",
-            format!("its type {word} is never given to an agent; its children may be"),
-        ));
+        return Some(not_slingable(case.bead.type_word()));
     }
     match case.home {
         Home::Town => Some(reason("town-bead", "it is a town bead, which is never given to an agent".to_owned())),
         Home::Nowhere => Some(no_rig(case.bead)),
         Home::Rig(rig) => plan::rig_reason(&rig.name, Some(rig.state)),
     }
+}
+
+/// Why a bead of this type is not started, whatever else it is.
+pub fn not_slingable(kind: &str) -> Reason {
+    let kind = text::one_line(kind);
+    reason("not-slingable", format!("its type {kind} is never given to an agent; its children may be"))
 }
 
 fn no_rig(bead: &Bead) -> Reason {

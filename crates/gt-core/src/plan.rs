@@ -10,7 +10,7 @@ use std::fmt::{self, Write as _};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::explain::Reason;
+use crate::explain::{self, Reason};
 use crate::readiness::Standing;
 use crate::rig::RigState;
 use crate::text::one_line;
@@ -214,6 +214,8 @@ pub struct Candidate {
     /// The account that its agent uses; `None`: its own.
     pub account: Option<String>,
     pub standing: Standing,
+    /// Its type, where that is one that is never given to an agent: it was another when it was slung.
+    pub no_work: Option<String>,
     /// Somebody else than when it was slung.
     pub assigned_to: Option<String>,
     /// What it waits for, in words, where it is blocked, deferred or held.
@@ -427,6 +429,7 @@ impl Planner {
                 reasons.push(reason("not-ready", format!("it is {}", candidate.standing.as_str())));
             }
         }
+        reasons.extend(candidate.no_work.as_deref().map(explain::not_slingable));
         if let Some(who) = &candidate.assigned_to {
             reasons.push(reason("assigned", format!("it is assigned to {} now", one_line(who))));
         }

@@ -35,6 +35,7 @@ fn candidate(bead: &str) -> Candidate {
         agent: "claude".to_owned(),
         account: None,
         standing: Standing::Ready,
+        no_work: None,
         assigned_to: None,
         waits_for: Vec::new(),
         old_run: None,

@@ -227,6 +227,7 @@ pub(crate) fn claim_ready(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &
             let work = Work {
                 id: &item.work_id,
                 standing: Standing::Ready,
+                issue_type: item.issue_type.as_deref(),
                 assignee: item.assignee.as_deref(),
                 waits_for: Vec::new(),
             };
@@ -306,6 +307,7 @@ struct Item {
     title: String,
     description: Option<String>,
     acceptance: Option<String>,
+    issue_type: Option<String>,
     assignee: Option<String>,
     priority: i64,
 }
@@ -329,7 +331,7 @@ fn ready_page(tx: &Connection, kinds: Kinds, by_priority: bool, after: &Place, n
     let (table, is_wanted) = kinds.sql();
     let sql = format!(
         "SELECT {}, bead.id, bead.title, bead.assignee, context.priority,
-           body ->> '$.description', body ->> '$.acceptance_criteria'
+           body ->> '$.description', body ->> '$.acceptance_criteria', bead.issue_type
          FROM {table} JOIN bead ON bead.key = context.bead JOIN bead_body ON bead_body.bead = context.bead
          WHERE context.state = 'open' AND context.ready = 1 AND {is_wanted} AND {from}
            AND context.rig IN (SELECT name FROM rig WHERE state = 'active')
@@ -346,6 +348,7 @@ fn ready_page(tx: &Connection, kinds: Kinds, by_priority: bool, after: &Place, n
             priority: row.get(AFTER + 3)?,
             description: text_or_none(row, AFTER + 4)?,
             acceptance: text_or_none(row, AFTER + 5)?,
+            issue_type: row.get(AFTER + 6)?,
         })
     })?;
     Ok(items.collect::<rusqlite::Result<_>>()?)

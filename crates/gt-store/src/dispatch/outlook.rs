@@ -238,7 +238,8 @@ fn consider(
     } else {
         explain::waits(&bead, &node, &query::all_blockers(tx, &bead, now)?, now)
     };
-    let work = Work { id: &bead.id, standing, assignee: bead.assignee.as_deref(), waits_for };
+    let (issue_type, assignee) = (bead.issue_type.as_deref(), bead.assignee.as_deref());
+    let work = Work { id: &bead.id, standing, issue_type, assignee, waits_for };
     let verdict = match context.sling_fields() {
         Ok(_) => planner.consider(&candidates.make(context, work, now)?),
         Err(why) => {

@@ -6,6 +6,7 @@ use gt_core::explain::Reason;
 use gt_core::plan::{Candidate, Finishing, Guard, Live, Policy, Retry, RetryWhy, SUCCESSOR_WAIT, Scene, TroubleOf};
 use gt_core::readiness::Standing;
 use gt_core::rig::Rig;
+use gt_core::status;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, params};
 
@@ -93,6 +94,7 @@ fn starts_left(tx: &Connection, limit: usize, now: Timestamp) -> Result<usize> {
 pub(crate) struct Work<'a> {
     pub(crate) id: &'a str,
     pub(crate) standing: Standing,
+    pub(crate) issue_type: Option<&'a str>,
     pub(crate) assignee: Option<&'a str>,
     pub(crate) waits_for: Vec<Reason>,
 }
@@ -141,6 +143,7 @@ impl<'a> Candidates<'a> {
                 None
             },
             standing: work.standing,
+            no_work: work.issue_type.filter(|kind| !status::is_slingable(Some(kind))).map(str::to_owned),
             assigned_to: work.assignee.filter(is_other).filter(|_| !is_taken).map(str::to_owned),
             waits_for: work.waits_for,
             old_run: runs::live_of(self.tx, context.bead)?,

@@ -44,6 +44,26 @@ fn the_most_urgent_is_the_first_to_start_where_that_is_the_order() {
     assert_eq!(yard.claims(), positions);
 }
 
+/// SPEC B4: what was slung as a task and is none any more waits until it is one again.
+#[test]
+fn what_became_no_work_for_an_agent_does_not_start() {
+    let mut yard = queue();
+    let typed = |kind: &str| BeadPatch { issue_type: Some(kind.to_owned()), ..BeadPatch::default() };
+    for (bead, kind) in [("gt-1", "epic"), ("gt-2", "decision"), ("gt-3", "convoy")] {
+        yard.patch(bead, &typed(kind)).expect("it is changed");
+    }
+    assert_eq!(yard.outlook().n_ready, 1);
+    assert_eq!(yard.claims(), ["gt-4"]);
+    assert_eq!(yard.held_by("gt-1"), ["not-slingable"]);
+    assert_eq!(yard.held_by("gt-2"), ["not-slingable"]);
+    assert_eq!(yard.held_by("gt-3"), ["bookkeeping", "not-slingable"]);
+    let message = &yard.scheduled("gt-1").reasons[0].message;
+    assert_eq!(message, "its type epic is never given to an agent; its children may be");
+    assert_eq!(yard.explained("gt-1"), "scheduled: scheduled not-slingable");
+    yard.patch("gt-1", &typed("task")).expect("it is changed");
+    assert_eq!(yard.claims(), ["gt-1"]);
+}
+
 /// While a run has the context it does not follow the bead; when its start fails it must have caught up.
 #[test]
 fn a_priority_that_changes_during_a_start_counts_after_it_failed() {
