@@ -58,6 +58,8 @@ pub enum Refusal {
     NotTracked { convoy: String, bead: String },
     #[error("{id} is already on the hook of {holder}")]
     Hooked { id: String, holder: String },
+    #[error("{id} is assigned to {who}")]
+    Assigned { id: String, who: String },
     #[error("rig `{name}` is {state}, and takes no work")]
     RigAside { name: String, state: &'static str },
     #[error("{id} cannot be worked on by the formula `{name}`: {why}")]
@@ -123,6 +125,7 @@ impl Refusal {
             Refusal::Hooked { id, .. } => {
                 format!("see how it goes with `gt explain {id}`, or take it away with `gt sling {id} --force`")
             }
+            Refusal::Assigned { id, .. } => format!("take it all the same: `gt sling {id}`"),
             Refusal::RigAside { name, state } => {
                 let verb = if *state == "docked" { "undock" } else { "unpark" };
                 format!("bring it back with `gt rig {verb} {name}`")

@@ -129,15 +129,23 @@ pub fn understand(
     Ok(sling)
 }
 
-/// A sling of what a convoy tracks already, each bead to its own rig; one refusal does not stop the others. // SPEC C3
-pub fn members(beads: Vec<String>, town: &Town, store: &mut Store, settings: &Settings) -> Result<Sling, BadRequest> {
+/// A sling of what a convoy tracks already, each bead to its own rig; one refusal does not stop the others. What somebody
+/// named is taken even from whom it is assigned to. // SPEC C3, D5
+pub fn members(
+    beads: Vec<String>,
+    named: &[String],
+    town: &Town,
+    store: &mut Store,
+    settings: &Settings,
+) -> Result<Sling, BadRequest> {
     let known_rigs = store.rigs()?;
+    let is_each_named = beads.iter().all(|bead| named.contains(bead));
     let mut sling = Sling {
         beads,
         rig: None,
         fields: SlingFields::default(),
         force: false,
-        convoy: ConvoyWish::No,
+        convoy: if is_each_named { ConvoyWish::No } else { ConvoyWish::Launched },
         is_batch: true,
         prescriptions: BTreeMap::new(),
     };

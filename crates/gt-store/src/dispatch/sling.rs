@@ -63,6 +63,8 @@ pub enum ConvoyWish {
         title: Option<String>,
     },
     No,
+    /// By the one that is launched as a whole. Nobody named its beads, so what is assigned to somebody stays his.
+    Launched,
 }
 
 /// What became of one bead.
@@ -237,7 +239,10 @@ fn judge<'a>(tx: &Connection, sling: &Sling, id: &str, rigs: &'a [Rig], stamp: &
 
 /// What a batch passes over, because nothing is wrong with it.
 fn is_skipped(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Closed { .. } | Refusal::TownBead { .. } | Refusal::Hooked { .. })
+    matches!(
+        refusal,
+        Refusal::Closed { .. } | Refusal::TownBead { .. } | Refusal::Hooked { .. } | Refusal::Assigned { .. }
+    )
 }
 
 fn answer(bead: &str, title: &str, outcome: SlingOutcome, reason: Option<String>) -> Slung {
@@ -278,6 +283,9 @@ fn guard<'a>(
     if (is_taken || live.is_some()) && !sling.force {
         let holder = bead.assignee.clone().or(live).unwrap_or_else(|| "somebody".to_owned());
         return Err(Refusal::Hooked { id, holder: gt_core::text::one_line(&holder) }.into());
+    }
+    if let Some(who) = bead.assignee.as_deref().filter(|_| sling.convoy == ConvoyWish::Launched) {
+        return Err(Refusal::Assigned { id, who: gt_core::text::one_line(who) }.into()); // SPEC D5
     }
     if rig.state != RigState::Active {
         return Err(Refusal::RigAside { name: rig.name.clone(), state: rig.state.as_str() }.into());

@@ -246,7 +246,7 @@ pub(super) struct Answer {
     run: Option<String>,
     context: Option<String>,
     convoy: Option<String>,
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     /// It was tried, and did not start.
     has_failed: bool,
 }

@@ -10,12 +10,14 @@ use super::stage;
 use super::view::counted;
 use crate::cmd::sling::{self, Answer, How};
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::fit;
 use crate::render::{BOLD, DIM, GREEN, paint};
 
 /// Answers that are shown one by one.
 const LINES_MAX: usize = 20;
+/// Refusals that are named as causes.
+const CAUSES_MAX: usize = 5;
 
 /// Start a convoy: all of its first wave, and the rest as it becomes ready
 ///
@@ -51,11 +53,13 @@ pub(super) fn run(context: &Context, args: &LaunchArgs) -> Result<(), Failure> {
         }
         return stage::refuse_errors(&staged, &args.words);
     }
-    let answers = start(context, &town, &mut store, &staged)?;
+    let answers = start(context, &town, &mut store, &staged, &args.words)?;
     if context.wants_json() {
-        return context.json(&with_results(stage::to_json(&staged), &answers, true));
+        context.json(&with_results(stage::to_json(&staged), &answers, true))?;
+    } else {
+        show(context, &staged, &answers)?;
     }
-    show(context, &staged, &answers)
+    refuse_untaken(&staged, &answers)
 }
 
 /// Slings the first wave by the path that every sling takes. One refusal does not stop the others.
@@ -64,6 +68,7 @@ pub(super) fn start(
     town: &Town,
     store: &mut Store,
     staged: &Staged,
+    words: &[String],
 ) -> Result<Vec<Answer>, Failure> {
     let settings = Settings::load(town)?;
     let policy = settings.policy(town.root());
@@ -71,7 +76,7 @@ pub(super) fn start(
     if first.is_empty() {
         return Ok(Vec::new());
     }
-    let meant = gt_engine::sling::members(first, town, store, &settings)?;
+    let meant = gt_engine::sling::members(first, words, town, store, &settings)?;
     let answers = sling::carry_out(context, town, store, &meant, &policy, How::Sling)?;
     if policy.is_deferred && answers.iter().any(|answer| answer.outcome == "scheduled") {
         context.note_missing_daemon(town);
@@ -92,6 +97,12 @@ pub(super) fn show(context: &Context, staged: &Staged, answers: &[Answer]) -> Re
     if answers.len() > 1 {
         context.say(&sling::tally(answers, How::Sling))?;
     }
+    if is_untaken(answers) {
+        // Refusals are said beside this, as an error.
+        let is_failed = answers.iter().any(|answer| answer.outcome == "refused");
+        let words = paint(DIM, &format!("Nothing of it was taken. `gt convoy status {convoy}` shows it."));
+        return if is_failed { Ok(()) } else { context.say(&words) };
+    }
     let n_later = staged.plan.n_tasks() - answers.len().min(staged.plan.n_tasks());
     let later = match (n_later, staged.plan.gated.len()) {
         (0, 0) => "That is all of it.".to_owned(),
@@ -100,6 +111,27 @@ pub(super) fn show(context: &Context, staged: &Staged, answers: &[Answer]) -> Re
         (n, _) => format!("{} in later waves; they start as they become ready.", counted(n, "more task")),
     };
     context.say(&paint(DIM, &format!("{later} `gt convoy status {convoy} --watch` shows how it goes.")))
+}
+
+/// Whether there was a first wave, and every bead of it was passed over or refused.
+fn is_untaken(answers: &[Answer]) -> bool {
+    !answers.is_empty() && answers.iter().all(|answer| ["refused", "skipped"].contains(&answer.outcome))
+}
+
+/// A launch of which nothing was taken, for reasons that somebody has to mend, has failed.
+pub(super) fn refuse_untaken(staged: &Staged, answers: &[Answer]) -> Result<(), Failure> {
+    let refused: Vec<&Answer> = answers.iter().filter(|answer| answer.outcome == "refused").collect();
+    if refused.is_empty() || !is_untaken(answers) {
+        return Ok(());
+    }
+    let convoy = staged.convoy.as_deref().unwrap_or("?");
+    let causes = refused.iter().take(CAUSES_MAX).map(|answer| {
+        let why = answer.reason.as_deref().unwrap_or("it was refused");
+        format!("{}: {why}", answer.bead)
+    });
+    let message = format!("convoy {convoy} is open, but nothing of its first wave was taken");
+    let hint = format!("mend that, and it goes on by itself; `gt convoy cancel {convoy}` withdraws it");
+    Err(Failure::new(Kind::Refused, message).because(causes).hint(hint))
 }
 
 /// The staged convoy, and what became of its first wave.

@@ -69,7 +69,8 @@ pub(super) fn run(context: &Context, args: &StageArgs) -> Result<(), Failure> {
         context.say(mermaid::draw(&View::staged(&staged)).trim_end())?;
         refuse_errors(&staged, &args.words)?;
         if args.launch {
-            launch::start(context, &town, &mut store, &staged)?;
+            let answers = launch::start(context, &town, &mut store, &staged, &args.words)?;
+            launch::refuse_untaken(&staged, &answers)?;
         }
         return Ok(());
     }
@@ -82,18 +83,20 @@ fn answer(context: &Context, town: &Town, store: &mut Store, staged: &Staged, ar
         refuse_errors(staged, &args.words)?;
         if args.launch {
             context.say("")?;
-            let answers = launch::start(context, town, store, staged)?;
+            let answers = launch::start(context, town, store, staged, &args.words)?;
             launch::show(context, staged, &answers)?;
+            launch::refuse_untaken(staged, &answers)?;
         }
         return Ok(());
     }
     let answers = if args.launch && !staged.plan.has_errors() {
-        launch::start(context, town, store, staged)?
+        launch::start(context, town, store, staged, &args.words)?
     } else {
         Vec::new()
     };
     context.json(&launch::with_results(to_json(staged), &answers, args.launch))?;
-    refuse_errors(staged, &args.words)
+    refuse_errors(staged, &args.words)?;
+    launch::refuse_untaken(staged, &answers)
 }
 
 /// What is wrong is shown in full on standard output, and as an error beside it.

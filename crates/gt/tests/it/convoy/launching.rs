@@ -164,6 +164,84 @@ fn one_refusal_does_not_stop_the_others() {
     fleet.open_gate("go");
 }
 
+/// SPEC D5: what is assigned to a person is his, until somebody names that very bead.
+#[test]
+fn what_a_person_has_been_given_is_left_to_him_unless_it_is_named() {
+    let fleet = Fleet::new(WAITS);
+    hold_fan(&fleet);
+    fleet.town.gt(["bead", "update", "gt-b", "--assignee", "ann"]).success();
+    let launched = fleet.town.gt(["convoy", "launch", "gt-e", "--json"]).json();
+    let expected = [("gt-a", "dispatched"), ("gt-b", "skipped"), ("gt-c", "dispatched"), ("gt-d", "dispatched")];
+    assert_eq!(outcomes(&launched), expected.map(|(id, outcome)| (id.to_owned(), outcome.to_owned())));
+    let left = launched["results"].as_array().and_then(|all| all.iter().find(|one| one["bead"] == "gt-b"));
+    let reason = left.expect("it is listed")["reason"].as_str().expect("a reason");
+    assert_eq!(reason, "gt-b is assigned to ann");
+    let bead = fleet.town.gt(["show", "gt-b", "--json"]).json();
+    assert_eq!((&bead["status"], &bead["assignee"]), (&"open".into(), &"ann".into()));
+    fleet.open_gate("go");
+
+    let fleet = Fleet::new(WAITS);
+    hold_fan(&fleet);
+    fleet.town.gt(["bead", "update", "gt-b", "--assignee", "ann"]).success();
+    let convoy = stage(&fleet.town, &["gt-e"])["convoy_id"].as_str().expect("a convoy").to_owned();
+    let launched = fleet.town.gt(["convoy", "launch", &convoy, "--json"]).json();
+    assert_eq!(outcomes(&launched)[1], ("gt-b".to_owned(), "skipped".to_owned()));
+    fleet.open_gate("go");
+
+    let fleet = Fleet::new(WAITS);
+    hold_fan(&fleet);
+    fleet.town.gt(["bead", "update", "gt-b", "--assignee", "ann"]).success();
+    let launched = fleet.town.gt(["convoy", "launch", "gt-a", "gt-b", "--json"]).json();
+    assert_eq!(outcomes(&launched)[1], ("gt-b".to_owned(), "dispatched".to_owned()));
+    fleet.open_gate("go");
+}
+
+#[test]
+fn a_launch_of_which_nothing_was_taken_says_so() {
+    let fleet = Fleet::new(FINISHES);
+    hold_fan(&fleet);
+    fleet.town.gt(["rig", "park", "shop"]).success();
+    let staged = stage(&fleet.town, &["gt-e"])["convoy_id"].as_str().expect("a convoy").to_owned();
+    let refused = fleet.town.gt(["convoy", "launch", &staged, "--force"]);
+    let again = fleet.town.gt(["convoy", "status", &staged]);
+    snapshot!(refused.to_string(), @"
+    $ gt convoy launch hq-cv-id01 --force
+    ✓ Launched hq-cv-id01 Do it
+    ✗ Refused gt-a: rig `shop` is parked, and takes no work
+    ✗ Refused gt-b: rig `shop` is parked, and takes no work
+    ✗ Refused gt-c: rig `shop` is parked, and takes no work
+    ✗ Refused gt-d: rig `shop` is parked, and takes no work
+    4 beads: 4 refused.
+    ! error: convoy hq-cv-id01 is open, but nothing of its first wave was taken
+    !   caused by: gt-a: rig `shop` is parked, and takes no work
+    !   caused by: gt-b: rig `shop` is parked, and takes no work
+    !   caused by: gt-c: rig `shop` is parked, and takes no work
+    !   caused by: gt-d: rig `shop` is parked, and takes no work
+    ! hint: mend that, and it goes on by itself; `gt convoy cancel hq-cv-id01` withdraws it
+    [exit 1]
+    ");
+    assert!(again.stdout.contains("open"), "{again}");
+    let fleet = Fleet::new(FINISHES);
+    hold_fan(&fleet);
+    fleet.town.gt(["rig", "park", "shop"]).success();
+    let refused = fleet.town.gt(["convoy", "launch", "gt-e", "--force", "--json"]);
+    let answer: Value = serde_json::from_str(&refused.stdout).expect("JSON");
+    assert_eq!((refused.code, outcomes(&answer)), (1, four_times("refused")), "{refused}");
+    let error: Value = serde_json::from_str(&refused.stderr).expect("JSON");
+    assert!(error["error"]["message"].is_string(), "{error}");
+    // What was left to a person is no fault.
+    let fleet = Fleet::new(FINISHES);
+    fleet.hold_lines(CHAIN);
+    fleet.town.gt(["bead", "update", "gt-a", "--assignee", "ann"]).success();
+    let left = fleet.town.gt(["convoy", "launch", "gt-e"]);
+    snapshot!(left.to_string(), @"
+    $ gt convoy launch gt-e
+    ✓ Launched hq-cv-id01 Three steps
+    ! Skipped gt-a: gt-a is assigned to ann
+    Nothing of it was taken. `gt convoy status hq-cv-id01` shows it.
+    ");
+}
+
 #[test]
 fn warnings_need_force() {
     let fleet = Fleet::new(WAITS);
