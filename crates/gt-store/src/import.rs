@@ -4,6 +4,8 @@
 //! Order: decide which lines count, drop edges that close cycles, bring every node into the ledger, link,
 //! and only then write each new row once, with its final counts.
 
+mod tracking;
+
 use gt_core::bead::Bead;
 use gt_core::cycle::{self, BatchArc};
 use gt_core::edge::EdgeType;
@@ -145,7 +147,9 @@ impl Intake {
         }
         let graph = WaitGraph::of(tx, self)?;
         report.dangling = graph.n_dangling;
-        let dropped = graph.closing();
+        let mut dropped = graph.closing();
+        dropped.extend(tracking::closing(tx, self)?);
+        dropped.sort_unstable();
         for (incoming, at) in dropped.into_iter().rev() {
             let bead = &mut self.incoming[incoming].bead;
             let edge = bead.edges.remove(at);

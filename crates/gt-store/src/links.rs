@@ -1,4 +1,5 @@
-//! Adding and removing dependencies, and the search for the cycle an edge would close. // SPEC B3, B5
+//! Adding and removing dependencies, and the search for the cycle an edge would close: of waiting, or of convoys that track
+//! each other. // SPEC B3, B5
 
 use gt_core::cycle::{self, Spot};
 use gt_core::edge::{Edge, EdgeType};
@@ -94,7 +95,34 @@ pub(crate) fn refuse_cycle(tx: &Connection, source: &str, edge: &Edge) -> Result
             return Err(Refusal::Cycle { ring: cycle::ring(&ring) }.into());
         }
     }
-    Ok(())
+    refuse_tracking_cycle(tx, source, edge)
+}
+
+/// Refuses an edge by which convoys would wait for each other to land.
+fn refuse_tracking_cycle(tx: &Connection, source: &str, edge: &Edge) -> Result<()> {
+    let is_convoy = |id: &str| -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM bead WHERE id = ?1 AND issue_type = 'convoy')";
+        Ok(tx.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)
+    };
+    if edge.kind.as_str() != TRACKS || !is_convoy(&edge.target)? || !is_convoy(source)? {
+        return Ok(());
+    }
+    match cycle::path(&edge.target, &source.to_owned(), |id| tracked_by_convoy(tx, id))? {
+        None => Ok(()),
+        Some(way) => Err(Refusal::Cycle { ring: [vec![source.to_owned()], way].concat() }.into()),
+    }
+}
+
+/// The type of the edges from a convoy to what it tracks.
+pub(crate) const TRACKS: &str = "tracks";
+
+/// What a convoy waits for before it lands; nothing for what is none.
+pub(crate) fn tracked_by_convoy(tx: &Connection, id: &str) -> Result<Vec<String>> {
+    let mut query = tx.prepare_cached(
+        "SELECT edge.target FROM bead JOIN edge ON edge.source = bead.key AND edge.type = 'tracks'
+         WHERE bead.id = ?1 AND bead.issue_type = 'convoy'",
+    )?;
+    Ok(query.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
 /// What a place in the waiting graph waits for.

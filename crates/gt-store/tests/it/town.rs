@@ -210,16 +210,17 @@ impl Town {
     }
 }
 
-/// A file of beads, one `id` or `id > target:type target:type` a line.
+/// A file of beads, one `id` or `id > target:type target:type` a line; `id!type` where it is no task.
 pub(crate) fn file(lines: &[&str]) -> String {
     let line = |line: &&str| {
         let (id, edges) = line.split_once(" > ").unwrap_or((line, ""));
+        let (id, kind) = id.split_once('!').map_or((id, None), |(id, kind)| (id, Some(kind)));
         let edges: Vec<_> = edges
             .split_whitespace()
             .map(|edge| edge.split_once(':').expect("target:type"))
             .map(|(target, kind)| serde_json::json!({ "issue_id": id, "depends_on_id": target, "type": kind }))
             .collect();
-        serde_json::json!({ "id": id, "title": id, "dependencies": edges }).to_string()
+        serde_json::json!({ "id": id, "title": id, "issue_type": kind, "dependencies": edges }).to_string()
     };
     lines.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -80,6 +80,18 @@ fn a_ring_of_parents_is_refused_by_name() {
 }
 
 #[test]
+fn a_ring_of_convoys_that_track_each_other_is_refused_by_name() {
+    let convoys = ["x!convoy", "y!convoy > x:tracks t:tracks", "z!convoy > y:tracks", "t"];
+    check_ring(&convoys, "x", "y", "tracks", "x → y → x");
+    check_ring(&convoys, "x", "z", "tracks", "x → z → y → x");
+    let mut town = Town::new();
+    town.import(&file(&convoys));
+    town.link("t", "y", "tracks"); // no convoy, so nobody waits for it to land
+    let refusal = town.refused(|store, stamp| store.add_to_convoy("x", &["t".to_owned(), "z".to_owned()], stamp));
+    assert_eq!(refusal, "this would close a cycle: x → z → y → x");
+}
+
+#[test]
 fn a_parent_never_waits_for_its_own_descendant() {
     let family = ["a", "b > a:parent-child", "c > b:parent-child"];
     for kind in ["blocks", "conditional-blocks", "merge-blocks", "waits-for"] {

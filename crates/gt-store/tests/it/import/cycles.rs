@@ -51,6 +51,16 @@ fn a_ring_through_beads_that_are_only_in_the_town_is_found() {
 }
 
 #[test]
+fn convoys_that_would_track_each_other_do_not() {
+    check(&[], &["x!convoy > y:tracks", "y!convoy > x:tracks t:tracks", "t"], &[("y", "x")]);
+    check(&["x!convoy > y:tracks", "y!convoy > z:tracks", "z!convoy"], &["z!convoy > x:tracks"], &[("z", "x")]);
+    check(&["y!convoy > x:tracks"], &["x!convoy > y:tracks"], &[("x", "y")]);
+    // Only convoys wait for what they track.
+    check(&[], &["x!convoy > t:tracks", "t > x:tracks"], &[]);
+    check(&[], &["x!convoy > y:tracks", "y!convoy > x:blocks"], &[]);
+}
+
+#[test]
 fn a_file_that_turns_an_edge_around_is_taken_at_its_word() {
     let mut town = check(&["a > b:blocks", "b"], &["a", "b > a:blocks"], &[]);
     assert_eq!(town.blocked(), ["b"]);
