@@ -68,6 +68,8 @@ pub enum Dispatch {
         n_scheduled: usize,
         /// What the plan says; empty when the next pass starts it.
         reasons: Vec<Reason>,
+        /// Whether it comes in batches.
+        has_batch: bool,
     },
     Running(Running),
 }
@@ -109,8 +111,9 @@ pub fn explain(case: &Case<'_>) -> Explanation {
             // That it is on a hook was just said.
             reasons.extend(base(case).into_iter().filter(|r| !["hooked", "in-progress"].contains(&r.code)));
         }
-        Dispatch::Scheduled { position, n_scheduled, reasons: plan } => {
-            reasons.push(scheduled(*position, *n_scheduled, plan.is_empty()));
+        Dispatch::Scheduled { position, n_scheduled, reasons: plan, has_batch } => {
+            let next = if plan.is_empty() { format!("; it {}", next_start(*has_batch)) } else { String::new() };
+            reasons.push(reason("scheduled", format!("it is number {position} of {n_scheduled} in the queue{next}")));
             reasons.extend(plan.iter().cloned());
         }
         Dispatch::Nothing => {
@@ -206,9 +209,13 @@ fn running(run: &Running, standing: Standing) -> Reason {
     }
 }
 
-fn scheduled(position: usize, n_scheduled: usize, starts: bool) -> Reason {
-    let next = if starts { "; the next pass starts it" } else { "" };
-    reason("scheduled", format!("it is number {position} of {n_scheduled} in the queue{next}"))
+/// When something starts that nothing holds back.
+pub fn next_start(has_batch: bool) -> &'static str {
+    if has_batch {
+        "starts with the next batch: when something happens here, or at the daemon's next heartbeat"
+    } else {
+        "starts with the next pass"
+    }
 }
 
 fn reason(code: &'static str, message: String) -> Reason {

@@ -168,6 +168,15 @@ impl Policy {
         if is_queued && self.queue.is_some() { Side::Queue } else { Side::Scheduler }
     }
 
+    /// Whether a bead that was queued, or was not, comes in batches: then a pass starts only so many, and the next batch waits
+    /// for the next thing that happens. // SPEC D4
+    pub fn has_batch(&self, is_queued: bool) -> bool {
+        match self.side(is_queued) {
+            Side::Scheduler => self.batch.is_some(),
+            Side::Queue => self.queue.as_ref().is_some_and(|queue| queue.batch.is_some()),
+        }
+    }
+
     /// Whether whoever goes by this starts anything of a side.
     pub fn starts(&self, side: Side) -> bool {
         side == Side::Scheduler || self.queue.as_ref().is_some_and(|queue| queue.is_open)

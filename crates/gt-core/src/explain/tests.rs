@@ -284,14 +284,19 @@ fn a_bead_that_has_a_run_says_who_works_on_it() {
 #[test]
 fn a_scheduled_bead_says_its_place_and_what_the_plan_says() {
     let reasons = vec![reason("no-capacity", "all 3 slots are taken".to_owned())];
-    insta::assert_snapshot!(dispatched("", Dispatch::Scheduled { position: 2, n_scheduled: 5, reasons }, None), @r"
+    insta::assert_snapshot!(dispatched("", Dispatch::Scheduled { position: 2, n_scheduled: 5, reasons, has_batch: true }, None), @r"
     scheduled
       scheduled: it is number 2 of 5 in the queue
       no-capacity: all 3 slots are taken
     ");
-    insta::assert_snapshot!(dispatched("", Dispatch::Scheduled { position: 1, n_scheduled: 1, reasons: vec![] }, None), @r"
+    let first = |has_batch: bool| Dispatch::Scheduled { position: 1, n_scheduled: 1, reasons: Vec::new(), has_batch };
+    insta::assert_snapshot!(dispatched("", first(false), None), @r"
     scheduled
-      scheduled: it is number 1 of 1 in the queue; the next pass starts it
+      scheduled: it is number 1 of 1 in the queue; it starts with the next pass
+    ");
+    insta::assert_snapshot!(dispatched("", first(true), None), @"
+    scheduled
+      scheduled: it is number 1 of 1 in the queue; it starts with the next batch: when something happens here, or at the daemon's next heartbeat
     ");
 }
 

@@ -202,7 +202,8 @@ fn dispatch_of(tx: &Connection, key: Key, id: &str, policy: &Policy, now: Timest
         let n_scheduled = scheduled.len();
         let place = scheduled.into_iter().enumerate().find(|(_, scheduled)| scheduled.bead == id);
         if let Some((at, scheduled)) = place {
-            return Ok(Dispatch::Scheduled { position: at + 1, n_scheduled, reasons: scheduled.reasons });
+            let has_batch = policy.has_batch(scheduled.is_queued);
+            return Ok(Dispatch::Scheduled { position: at + 1, n_scheduled, reasons: scheduled.reasons, has_batch });
         }
     }
     let Some(run) = runs::live_of(tx, key)? else { return Ok(Dispatch::Nothing) };

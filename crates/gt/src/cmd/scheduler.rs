@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use gt_core::plan::{Limit, PerSide, Policy, TroubleOf};
 use gt_core::readiness::Standing;
-use gt_core::{plan, time};
+use gt_core::{explain, plan, time};
 use gt_engine::Town;
 use gt_engine::dispatch::PassReport;
 use gt_engine::lock::{Held, Lock};
@@ -305,7 +305,7 @@ fn held_up_json(policy: &Policy, outlook: &Outlook) -> Vec<Value> {
 }
 
 pub(super) fn list(context: &Context, surface: Surface) -> Result<(), Failure> {
-    let View { outlook, held, .. } = view(context, surface)?;
+    let View { outlook, held, policy, .. } = view(context, surface)?;
     if context.wants_json() {
         return context.json(&list_json(&outlook));
     }
@@ -320,7 +320,10 @@ pub(super) fn list(context: &Context, surface: Surface) -> Result<(), Failure> {
     let mut lines = Vec::new();
     for (rig, scheduled) in by_rig {
         lines.push(paint(BOLD, rig));
-        lines.extend(scheduled.into_iter().map(|(position, one)| list_line(position, one, surface)));
+        lines.extend(scheduled.into_iter().map(|(position, one)| {
+            let next = explain::next_start(policy.has_batch(one.is_queued));
+            list_line(position, one, next, surface)
+        }));
     }
     if !held.is_empty() {
         lines.push(paint(BOLD, "not scheduled any more"));
@@ -329,7 +332,7 @@ pub(super) fn list(context: &Context, surface: Surface) -> Result<(), Failure> {
     context.say(&lines.join("\n"))
 }
 
-fn list_line(position: usize, scheduled: &Scheduled, surface: Surface) -> String {
+fn list_line(position: usize, scheduled: &Scheduled, next: &str, surface: Surface) -> String {
     let sign = match scheduled {
         one if one.starts => paint(GREEN, "▶"),
         one if one.is_blocked() => paint(YELLOW, "⏸"),
@@ -337,7 +340,7 @@ fn list_line(position: usize, scheduled: &Scheduled, surface: Surface) -> String
     };
     let title = gt_core::text::one_line(&scheduled.title);
     let why = match scheduled.reasons.first() {
-        None => "starts with the next pass".to_owned(),
+        None => next.to_owned(),
         Some(reason) => surface.words(&reason.message),
     };
     format!("  {sign} {position:>3}  {}  {title}\n         {}", scheduled.bead, paint(DIM, &why))

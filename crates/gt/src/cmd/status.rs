@@ -1,6 +1,7 @@
 //! `gt status`: the town on one screen. // SPEC U0
 
 use clap::Args;
+use gt_core::explain;
 use gt_core::plan::Policy;
 use gt_core::text::one_line;
 use gt_core::time;
@@ -174,7 +175,7 @@ fn waiting(screen: &Screen) -> String {
     }
     let line = |one: &gt_store::Scheduled| {
         let next = match screen.config_problem {
-            None => "starts with the next pass",
+            None => explain::next_start(screen.policy.has_batch(one.is_queued)),
             Some(_) => "when it starts is not known until the config is mended",
         };
         let why = one.reasons.first().map_or(next, |reason| reason.message.as_str());

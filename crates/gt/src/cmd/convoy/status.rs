@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gt_core::convoy::ConvoyStatus;
+use gt_core::explain;
 use gt_engine::Town;
 use gt_store::{ConvoyPicture, Progress, Store, Worker};
 use jiff::Timestamp;
@@ -104,10 +105,11 @@ impl Screen {
     }
 }
 
-/// A convoy at one time, with the reasons why what is queued has not started.
+/// A convoy at one time, with the reasons why what is queued has not started, or when it does.
 struct Seen {
     picture: ConvoyPicture,
     reasons: FxHashMap<String, String>,
+    starts: FxHashMap<String, &'static str>,
     now: Timestamp,
 }
 
@@ -116,15 +118,17 @@ impl Seen {
         let now = context.now();
         let picture = store.convoy_picture(id, now)?;
         let has_queued = picture.progress.iter().any(|progress| matches!(progress, Progress::Queued { .. }));
-        let mut reasons = FxHashMap::default();
+        let (mut reasons, mut starts) = (FxHashMap::default(), FxHashMap::default());
         if has_queued {
             let policy = context.settings(town)?.policy(town.root());
             for one in store.outlook(&policy, now)?.scheduled {
-                let reason = one.reasons.into_iter().next().map(|reason| reason.message);
-                reasons.extend(reason.map(|reason| (one.bead, reason)));
+                match one.reasons.into_iter().next() {
+                    Some(reason) => drop(reasons.insert(one.bead, reason.message)),
+                    None => drop(starts.insert(one.bead, explain::next_start(policy.has_batch(one.is_queued)))),
+                }
             }
         }
-        Ok(Seen { picture, reasons, now })
+        Ok(Seen { picture, reasons, starts, now })
     }
 
     fn has_running(&self) -> bool {
@@ -205,12 +209,13 @@ impl Seen {
             Some(place) => view.plan.gated[place].by.iter().map(|gate| view.graph.id(*gate)).collect(),
             None => view.waits_for(at),
         };
-        let reason = || self.reasons.get(view.graph.id(at)).cloned();
+        let id = view.graph.id(at);
+        let reason = || self.reasons.get(id).map(String::as_str).or(self.starts.get(id).copied());
         match self.picture.progress_of(at) {
             Progress::Done => String::new(),
             Progress::Running(worker) => self.worker_words(worker),
             _ if !waits_for.is_empty() => format!("← {}", few(&waits_for)),
-            Progress::Queued { .. } => reason().unwrap_or_else(|| "starts with the next pass".to_owned()),
+            Progress::Queued { .. } => reason().unwrap_or_default().to_owned(),
             Progress::Blocked => "blocked by what its parent waits for".to_owned(),
             Progress::Ready => "ready".to_owned(),
             Progress::Deferred => "deferred".to_owned(),

@@ -203,3 +203,26 @@ fn a_cost_that_is_no_amount_is_refused() {
         assert_eq!(answer.code, 2, "{answer}");
     }
 }
+
+/// SPEC D4: one batch for each thing that happens; what is left over does not simply start with the next pass.
+#[test]
+fn after_a_batch_the_rest_is_told_when_the_next_one_comes() {
+    let fleet = Fleet::with_cap(5, "exec sleep 600");
+    fleet.set("scheduler.batch_size", "1");
+    fleet.hold(&["gt-a", "gt-b", "gt-c"]);
+    let slung = fleet.town.gt(["sling", "gt-a", "gt-b", "gt-c", "--json"]).json();
+    let convoy = slung["results"][0]["convoy"].as_str().expect("a convoy").to_owned();
+    fleet.town.gt(["scheduler", "run"]).success();
+    let next = "starts with the next batch: when something happens here, or at the daemon's next heartbeat";
+    for words in [&["status"][..], &["scheduler", "list"], &["convoy", "status", &convoy], &["explain", "gt-b"]] {
+        let answer = fleet.town.call(words.iter().copied()).run();
+        // The picture of a convoy cuts what is beside a title.
+        let said = if words[0] == "convoy" { "starts with the next batch: when" } else { next };
+        assert!(answer.stdout.contains(said) && !answer.stdout.contains("next pass"), "{answer}");
+    }
+    let list = fleet.town.gt(["scheduler", "list", "--json"]).json();
+    assert_eq!(list[0]["reason"], serde_json::Value::Null, "nothing holds it");
+    fleet.set("scheduler.batch_size", "auto");
+    let answer = fleet.town.gt(["scheduler", "list"]);
+    assert!(answer.stdout.contains("starts with the next pass"), "{answer}");
+}
