@@ -4,6 +4,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::explain::Reason;
+use crate::time;
+
 /// What a run prints so soon after an interrupt is its echo, not a sign of life.
 const ECHO_MAX: SignedDuration = SignedDuration::from_secs(2);
 
@@ -28,19 +31,46 @@ pub enum Step {
 
 /// What is to be done about a run that is silent, when `span` is too long.
 pub fn step(silence: Silence, span: SignedDuration, now: Timestamp) -> Step {
-    let (from, due) = match silence.heard_of(span) {
-        (Some(_), Some(interrupted_at)) => (interrupted_at, Step::Stop),
-        (Some(stalled_at), None) => (stalled_at, Step::Interrupt),
-        (None, _) => (silence.since, Step::Report),
-    };
-    match from.checked_add(span) {
-        Ok(at) if now >= at => due,
-        Ok(at) => Step::Wait(at),
-        Err(_) => Step::Wait(Timestamp::MAX),
+    match silence.next(span) {
+        (at, due) if now >= at && at < Timestamp::MAX => due,
+        (at, _) => Step::Wait(at),
     }
 }
 
+/// What is said of a run that has been silent for too long; `None`: it has not. // SPEC B6
+pub fn explain(who: &str, silence: Silence, span: SignedDuration, now: Timestamp) -> Option<Reason> {
+    let (at, next) = silence.next(span);
+    let time = time::format;
+    let comes = match next {
+        Step::Report if now < at => return None,
+        Step::Report => "the next pass reports it".to_owned(),
+        Step::Interrupt => {
+            let stopped = time(after(at, span));
+            format!("if it stays silent it is interrupted at {}, and stopped at {stopped}", time(at))
+        }
+        Step::Stop | Step::Wait(_) => {
+            let interrupted = silence.interrupted_at.map(time).unwrap_or_default();
+            format!("it was interrupted at {interrupted}, and is stopped at {} if it stays silent", time(at))
+        }
+    };
+    let message = format!("{who} has given no sign of life since {}; {comes}", time(silence.since));
+    Some(Reason { code: "stalled", message })
+}
+
+fn after(at: Timestamp, span: SignedDuration) -> Timestamp {
+    at.checked_add(span).unwrap_or(Timestamp::MAX)
+}
+
 impl Silence {
+    /// The next answer to it, and when that is due.
+    fn next(self, span: SignedDuration) -> (Timestamp, Step) {
+        match self.heard_of(span) {
+            (Some(_), Some(interrupted_at)) => (after(interrupted_at, span), Step::Stop),
+            (Some(stalled_at), None) => (after(stalled_at, span), Step::Interrupt),
+            (None, _) => (after(self.since, span), Step::Report),
+        }
+    }
+
     /// How far this silence has been answered: when it was reported, and when the run was interrupted for it.
     fn heard_of(self, span: SignedDuration) -> (Option<Timestamp>, Option<Timestamp>) {
         let echo = ECHO_MAX.min(span / 2);

@@ -7,7 +7,7 @@ mod hear;
 mod prepare;
 mod remains;
 mod unsure;
-mod witness;
+pub mod witness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

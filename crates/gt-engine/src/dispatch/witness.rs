@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::agent::Activity;
+use gt_core::explain::Reason;
 use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_core::witness::{self, Silence, Step};
 use gt_runtime::Stop;
@@ -15,6 +16,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Dispatcher, known};
 use crate::error::TownError;
 use crate::settings::Settings;
+use crate::signs;
+use crate::town::Town;
 
 /// When each silent run is looked at next.
 #[derive(Debug, Default)]
@@ -105,6 +108,16 @@ impl Dispatcher {
         let span = settings.stall_after?;
         is_watched(run, self.now()).then(|| self.looks.next(run, span))
     }
+}
+
+/// Why a run that works counts as stalled, and what comes next; `None`: it does not, or nobody can tell. // SPEC B6
+pub fn explain(run: &Run, town: &Town, settings: &Settings, now: Timestamp) -> Option<Reason> {
+    let span = settings.stall_after.filter(|_| is_watched(run, now))?;
+    let silent_before = now.checked_sub(span).unwrap_or(Timestamp::MIN);
+    let seen = *signs::last_signs(town, &[&run.id], silent_before).get(&run.id)?;
+    let since = last_known(run).max(seen);
+    let silence = Silence { since, stalled_at: run.stalled_at, interrupted_at: run.interrupted_at };
+    witness::explain(&format!("{}/{}", run.rig, run.polecat), silence, span, now)
 }
 
 /// Who is being started is left alone; who waits for somebody, or has nothing more to do, is silent with reason.

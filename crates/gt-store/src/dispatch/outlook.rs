@@ -14,6 +14,7 @@ use rusqlite::Connection;
 
 use crate::dispatch::claim::Kinds;
 use crate::dispatch::contexts::{self, Context};
+use crate::dispatch::runs::Run;
 use crate::dispatch::scene::{self, Candidates, Work};
 use crate::dispatch::scheduler::{self, SchedulerState};
 use crate::dispatch::{convoys, merges, records, runs, steps};
@@ -134,6 +135,14 @@ impl Store {
                 }
             }
             Ok(explanation)
+        })
+    }
+
+    /// The run that has a bead, if one lives.
+    pub fn run_of(&mut self, id: &str) -> std::result::Result<Option<Run>, StoreError> {
+        self.read(|tx| {
+            let run = runs::live_of(tx, query::require(tx, id)?)?;
+            run.map_or(Ok(None), |run| runs::by_id(tx, &run))
         })
     }
 

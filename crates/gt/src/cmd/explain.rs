@@ -1,6 +1,7 @@
 //! `gt explain`: why a bead is, or is not, being worked on. // SPEC B6
 
 use clap::Args;
+use gt_engine::dispatch::witness;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -18,8 +19,12 @@ pub(crate) struct ExplainArgs {
 
 pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Result<(), Failure> {
     let town = context.town()?;
-    let policy = context.settings(&town)?.policy(town.root());
-    let explanation = context.open(&town)?.explain(&args.id, &policy, context.now())?;
+    let settings = context.settings(&town)?;
+    let (policy, mut store) = (settings.policy(town.root()), context.open(&town)?);
+    let mut explanation = store.explain(&args.id, &policy, context.now())?;
+    // Whether a run is silent is seen, not stored. It is told right after who works on the bead.
+    let silence = store.run_of(&args.id)?.and_then(|run| witness::explain(&run, &town, &settings, context.now()));
+    explanation.reasons.splice(1..1, silence);
     if context.wants_json() {
         return context.json(&explanation);
     }

@@ -278,6 +278,40 @@ fn silence_goes_on_where_it_was_when_the_daemon_is_killed() {
     assert_eq!(kinds(&events, "gt-a", &LADDER)[..5], LADDER);
 }
 
+/// Deterministic: without a daemon nobody answers the silence, so each rung of it can be looked at.
+#[test]
+fn a_silent_run_is_explained_with_what_comes_next() {
+    let fleet = Fleet::new("exec sleep 600");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.await_trace("start", 1);
+    let run = fleet.town.gt(["polecat", "list", "--json"]).json()[0]["run"].as_str().expect("a run").to_owned();
+    let explained = || -> Vec<(String, String)> {
+        let told = fleet.town.gt(["explain", "gt-a", "--json"]).json();
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let reasons = told["reasons"].as_array().expect("a list");
+        reasons.iter().map(|reason| (text(&reason["code"]), text(&reason["message"]))).collect()
+    };
+    assert_eq!(explained().len(), 1, "{:?}", explained());
+    let store = rusqlite::Connection::open(fleet.town.store()).expect("the store is there");
+    let long_ago = 1_767_225_600_000_000_i64; // 2026-01-01
+    let log = std::fs::File::options().append(true).open(fleet.town.path(&format!(".gt/logs/{run}.log")));
+    let then = std::time::UNIX_EPOCH + std::time::Duration::from_micros(long_ago.unsigned_abs());
+    log.expect("it has a log").set_modified(then).expect("it is ours");
+    store.execute("UPDATE run SET claimed_at = ?1, started_at = ?1", [long_ago]).expect("it can be written");
+    let who = "shop/Toast has given no sign of life since 2026-01-01T00:00:00Z";
+    assert_eq!(explained()[1], ("stalled".to_owned(), format!("{who}; the next pass reports it")));
+    let reported = long_ago + 600_000_000;
+    store.execute("UPDATE run SET stalled_at = ?1", [reported]).expect("it can be written");
+    let next = "if it stays silent it is interrupted at 2026-01-01T00:20:00Z, and stopped at 2026-01-01T00:30:00Z";
+    assert_eq!(explained()[1].1, format!("{who}; {next}"));
+    store.execute("UPDATE run SET interrupted_at = ?1", [reported + 600_000_000]).expect("it can be written");
+    let next = "it was interrupted at 2026-01-01T00:20:00Z, and is stopped at 2026-01-01T00:30:00Z if it stays silent";
+    assert_eq!(explained()[1].1, format!("{who}; {next}"));
+    fleet.set("witness.stall_after", "0s");
+    assert_eq!(explained().len(), 1, "{:?}", explained());
+}
+
 #[test]
 fn silence_is_nobodys_business_where_that_is_switched_off() {
     let script = r#"while [ ! -e "$HOME/go" ]; do sleep 0.02; done; gt done"#;
