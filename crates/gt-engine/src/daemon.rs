@@ -102,6 +102,7 @@ pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
     drop(sender);
     daemon.notifier = Some(Notifier::start(town, actor)?);
     daemon.serve(&causes);
+    daemon.notifier.iter().for_each(Notifier::end);
     daemon.end()
 }
 

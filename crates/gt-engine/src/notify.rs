@@ -1,9 +1,10 @@
 //! Telling the world outside what has landed, or needs a person: commands, web hooks, the desktop. // SPEC C4, R3, P5
 //!
 //! What is to be told is in the store until everybody knows it, so a crash loses nothing; who was told is noted at once, so
-//! nobody hears it twice because somebody else could not be reached. Each target has a thread of its own, and the daemon's
-//! loop waits for none of them.
+//! nobody hears it twice because somebody else could not be reached. Each target has a thread and tries of its own, so nobody
+//! waits for another, nor the daemon's loop for any of them. A command that runs when the daemon stops ends with it.
 
+mod leash;
 mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,15 +16,16 @@ use std::time::Duration;
 
 use gt_core::event::EventType;
 use gt_core::notice::is_news;
-use gt_store::{Notice, Stamp, Store};
+use gt_store::{Notice, Stamp, Store, Tries};
 use jiff::Timestamp;
 use serde_json::json;
 
+use self::leash::Leash;
 use self::target::{Target, Untold};
 use crate::error::TownError;
 use crate::town::Town;
 
-/// Notices that are looked at together.
+/// Notices that are looked at together, besides those that somebody is being told.
 const LOOK_MAX: usize = 1000;
 /// How long to wait before what failed here, and not at a target, is tried again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -34,6 +36,7 @@ pub struct Notifier {
     words: Sender<Word>,
     /// Whether a nudge is on its way.
     is_nudged: Arc<AtomicBool>,
+    leash: Arc<Leash>,
 }
 
 /// What the teller hears.
@@ -52,6 +55,8 @@ impl Notifier {
     /// Begins to tell, on threads that end with the process.
     pub fn start(town: &Town, actor: &str) -> Result<Notifier, TownError> {
         let (words, heard) = mpsc::channel();
+        let leash = Leash::new().map_err(|source| TownError::io("tell others from", town.root(), source))?;
+        let leash = Arc::new(leash);
         let is_nudged = Arc::new(AtomicBool::new(false));
         let mut teller = Teller {
             town: town.clone(),
@@ -60,12 +65,13 @@ impl Notifier {
             store: Store::open(&town.store_path())?,
             words: words.clone(),
             is_nudged: Arc::clone(&is_nudged),
+            leash: Arc::clone(&leash),
             lines: BTreeMap::new(),
-            rounds: BTreeMap::new(),
+            under_way: BTreeSet::new(),
             has_missed_desktop: false,
         };
         thread::spawn(move || teller.serve(&heard));
-        let notifier = Notifier { words, is_nudged };
+        let notifier = Notifier { words, is_nudged, leash };
         notifier.nudge();
         Ok(notifier)
     }
@@ -76,6 +82,11 @@ impl Notifier {
             self.words.send(Word::Look).unwrap_or_default();
         }
     }
+
+    /// Ends the commands that run, with all that they started. Whom they were to tell is told by the next daemon.
+    pub fn end(&self) {
+        self.leash.end();
+    }
 }
 
 /// Whoever reads notices and hands them to the targets.
@@ -85,18 +96,12 @@ struct Teller {
     store: Store,
     words: Sender<Word>,
     is_nudged: Arc<AtomicBool>,
+    leash: Arc<Leash>,
     /// A way to each target that has been needed.
     lines: BTreeMap<String, Sender<Notice>>,
-    /// Notices that targets are being told right now.
-    rounds: BTreeMap<i64, Round>,
+    /// Notices, and whom somebody is telling them right now.
+    under_way: BTreeSet<(i64, String)>,
     has_missed_desktop: bool,
-}
-
-#[derive(Debug, Default)]
-struct Round {
-    /// Who has not answered yet.
-    left: BTreeSet<String>,
-    errors: Vec<String>,
 }
 
 impl Teller {
@@ -126,36 +131,49 @@ impl Teller {
     /// Hands on what is due; says how long there is nothing to do.
     fn look(&mut self) -> Result<Option<Duration>, TownError> {
         let now = Timestamp::now();
-        let due = self.store.due_notices(now, LOOK_MAX)?;
-        let new: Vec<Notice> = due.into_iter().filter(|notice| !self.rounds.contains_key(&notice.id)).collect();
-        if !new.is_empty() {
+        let due = self.store.due_notices(now, LOOK_MAX + self.under_way.len())?;
+        let mut next = None;
+        if !due.is_empty() {
             // Read anew: whoever was added is told, and whoever was taken out is left in peace.
             let config = self.town.config_file().load()?;
             let targets: Vec<Target> = config.texts("convoy.notify").iter().map(|text| Target::parse(text)).collect();
-            new.iter().try_for_each(|notice| self.begin(notice, &targets))?;
+            for notice in &due {
+                next = [next, self.tell(notice, &targets)?].into_iter().flatten().min();
+            }
         }
-        let next = self.store.next_notice_at(now)?;
+        let next = [next, self.store.next_notice_at(now)?].into_iter().flatten().min();
         Ok(next.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default()))
     }
 
-    /// Begins to tell a notice to everybody who does not know it.
-    fn begin(&mut self, notice: &Notice, targets: &[Target]) -> Result<(), TownError> {
+    /// Tells a notice to everybody who does not know it and whose turn it is; returns when it is somebody's turn next.
+    fn tell(&mut self, notice: &Notice, targets: &[Target]) -> Result<Option<Timestamp>, TownError> {
         let stamp = self.stamp();
-        let deaf: Vec<&Target> = targets.iter().filter(|target| !notice.told.contains(&target.key)).collect();
-        if deaf.is_empty() {
-            self.store.settle_notice(notice.id, None, &stamp)?;
-            return Ok(());
+        let mut next: Option<Timestamp> = None;
+        let mut is_under_way = false;
+        for target in targets {
+            let waits_until = match notice.targets.get(&target.key) {
+                Some(Tries { next_at: None, .. }) => continue,
+                Some(Tries { next_at: Some(at), .. }) => *at,
+                None => notice.at,
+            };
+            let telling = (notice.id, target.key.clone());
+            if self.under_way.contains(&telling) {
+                is_under_way = true;
+            } else if !is_news(notice.at, stamp.now) {
+                self.store.give_up_notice(notice.id, "it was too old to be told", &stamp)?;
+                return Ok(None);
+            } else if waits_until > stamp.now {
+                next = Some(next.map_or(waits_until, |next| next.min(waits_until)));
+            } else {
+                is_under_way = true;
+                self.under_way.insert(telling);
+                self.line_to(target).send(notice.clone()).unwrap_or_default();
+            }
         }
-        if !is_news(notice.at, stamp.now) {
-            self.store.settle_notice(notice.id, Some("it was too old to be told"), &stamp)?;
-            return Ok(());
+        if !is_under_way {
+            self.store.settle_notice(notice.id, next, &stamp)?;
         }
-        let left = deaf.iter().map(|target| target.key.clone()).collect();
-        self.rounds.insert(notice.id, Round { left, errors: Vec::new() });
-        for target in deaf {
-            self.line_to(target).send(notice.clone()).unwrap_or_default();
-        }
-        Ok(())
+        Ok(next)
     }
 
     /// The thread of a target, which tells it one thing after the other.
@@ -163,9 +181,10 @@ impl Teller {
         self.lines.entry(target.key.clone()).or_insert_with(|| {
             let (sender, notices) = mpsc::channel::<Notice>();
             let (target, town, words) = (target.clone(), self.town.root().to_owned(), self.words.clone());
+            let leash = Arc::clone(&self.leash);
             thread::spawn(move || {
                 for notice in notices {
-                    let outcome = target.tell(&notice, &town);
+                    let outcome = target.tell(&notice, &town, &leash);
                     let tried = Word::Tried { notice: notice.id, target: target.key.clone(), outcome };
                     words.send(tried).unwrap_or_default();
                 }
@@ -174,23 +193,21 @@ impl Teller {
         })
     }
 
-    /// Takes in how it went with one target, and ends the round with the last.
+    /// Takes in how it went with one target.
     fn note(&mut self, notice: i64, target: &str, outcome: Result<(), Untold>) -> Result<(), TownError> {
-        let Some(mut round) = self.rounds.remove(&notice) else { return Ok(()) };
-        round.left.remove(target);
+        let stamp = self.stamp();
+        // Who was cut short stays under way for this daemon, which is stopping; the next one tells him.
+        if outcome != Err(Untold::CutShort) {
+            self.under_way.remove(&(notice, target.to_owned()));
+        }
         match outcome {
-            Ok(()) => self.store.note_told(notice, target, &self.stamp())?,
+            Err(Untold::CutShort) => {}
+            Ok(()) => self.store.note_told(notice, target, &stamp)?,
             Err(Untold::Never(why)) => {
-                self.store.note_told(notice, target, &self.stamp())?;
+                self.store.note_told(notice, target, &stamp)?;
                 self.miss(&why)?;
             }
-            Err(Untold::Failed(why)) => round.errors.push(why),
-        }
-        if round.left.is_empty() {
-            let error = (!round.errors.is_empty()).then(|| round.errors.join("; "));
-            self.store.settle_notice(notice, error.as_deref(), &self.stamp())?;
-        } else {
-            self.rounds.insert(notice, round);
+            Err(Untold::Failed(why)) => drop(self.store.note_untold(notice, target, &why, &stamp)?),
         }
         Ok(())
     }

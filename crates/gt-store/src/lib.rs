@@ -41,6 +41,6 @@ pub use dispatch::tellings::Telling;
 pub use error::StoreError;
 pub use import::{ImportBead, ImportOptions, ImportReport};
 pub use mail::{DEACON, Inbox, Letter, MAYOR, NewLetter, box_of};
-pub use notices::Notice;
+pub use notices::{Notice, Tries};
 pub use query::{Filter, Listing, ReadyFilter, TreeNode, View};
 pub use store::{Gate, Moment, Stamp, Store};

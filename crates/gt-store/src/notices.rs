@@ -1,4 +1,7 @@
-//! Notices: what somebody outside is to be told, kept until it was. Telling is the engine's. // SPEC C4, R3
+//! Notices: what somebody outside is to be told, kept until it was, with how far each target has come. Telling is the
+//! engine's. // SPEC C4, R3
+
+use std::collections::BTreeMap;
 
 use gt_core::event::EventType;
 use gt_core::notice;
@@ -21,12 +24,19 @@ pub struct Notice {
     pub text: String,
     pub data: Value,
     pub at: Timestamp,
-    /// Who knows it already.
-    pub told: Vec<String>,
-    pub tries: i64,
+    /// Whom somebody has tried to tell it.
+    pub targets: BTreeMap<String, Tries>,
 }
 
-const SELECT: &str = "SELECT id, kind, bead, text, data, at, told, tries FROM notice";
+/// How far one target has come with a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tries {
+    pub n: i64,
+    /// When it is tried again; `None`: it knows, or never will.
+    pub next_at: Option<Timestamp>,
+}
+
+const SELECT: &str = "SELECT id, kind, bead, text, data, at, told FROM notice";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Notice> {
     let (data, told): (String, String) = (row.get(4)?, row.get(6)?);
@@ -37,9 +47,31 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Notice> {
         text: row.get(3)?,
         data: serde_json::from_str(&data).unwrap_or(Value::Null),
         at: timestamp(row.get(5)?),
-        told: serde_json::from_str(&told).unwrap_or_default(),
-        tries: row.get(7)?,
+        targets: parse_targets(&told),
     })
+}
+
+/// Reads the column `told`: by target the number of tries, and the time of the next in microseconds. An older store has a
+/// list of those who know it.
+fn parse_targets(told: &str) -> BTreeMap<String, Tries> {
+    match serde_json::from_str(told) {
+        Ok(Value::Object(targets)) => targets.into_iter().map(|(who, tries)| (who, Tries::parse(&tries))).collect(),
+        Ok(Value::Array(list)) => {
+            let known = list.iter().filter_map(Value::as_str);
+            known.map(|who| (who.to_owned(), Tries { n: 1, next_at: None })).collect()
+        }
+        _ => BTreeMap::new(),
+    }
+}
+
+impl Tries {
+    fn parse(value: &Value) -> Tries {
+        Tries { n: value["n"].as_i64().unwrap_or(0), next_at: value["next_at"].as_i64().map(timestamp) }
+    }
+
+    fn to_json(self) -> Value {
+        json!({ "n": self.n, "next_at": self.next_at.map(micros) })
+    }
 }
 
 impl Store {
@@ -66,35 +98,54 @@ impl Store {
     pub fn note_told(&mut self, id: i64, who: &str, stamp: &Stamp) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {
             let Some(mut notice) = by_id(tx, id)? else { return Ok(()) };
-            if !notice.told.iter().any(|told| told == who) {
-                notice.told.push(who.to_owned());
-                tx.prepare_cached("UPDATE notice SET told = ?2 WHERE id = ?1")?
-                    .execute(params![id, json!(notice.told).to_string()])?;
+            let tries = notice.targets.entry(who.to_owned()).or_insert(Tries { n: 0, next_at: Some(notice.at) });
+            if tries.next_at.is_some() {
+                *tries = Tries { n: tries.n + 1, next_at: None };
+                save_targets(tx, &notice, None)?;
             }
             Ok(())
         })
     }
 
-    /// Ends a round of telling. Without an error everybody knows it; otherwise those who do not are told again later, or,
-    /// when it is no news any more, never: that is an event.
-    pub fn settle_notice(
+    /// Remembers that somebody could not be told; returns when he is tried again. When it is no news any more that is never,
+    /// and an event.
+    pub fn note_untold(
         &mut self,
         id: i64,
-        error: Option<&str>,
+        who: &str,
+        error: &str,
         stamp: &Stamp,
     ) -> std::result::Result<Option<Timestamp>, StoreError> {
         self.write(stamp, |tx| {
-            let Some(notice) = by_id(tx, id)? else { return Ok(None) };
-            let n_tries = notice.tries + 1;
-            let next_at =
-                error.and_then(|_| notice::next_try(notice.at, u32::try_from(n_tries).unwrap_or(u32::MAX), stamp.now));
-            tx.prepare_cached("UPDATE notice SET tries = ?2, next_at = ?3, error = ?4 WHERE id = ?1")?
-                .execute(params![id, n_tries, next_at.map(micros), error])?;
-            if let (Some(error), None) = (error, next_at) {
-                let data = json!({ "event": notice.kind, "text": notice.text, "tries": n_tries, "error": error });
-                events::append(tx, stamp, EventType::NoticeFailed, notice.bead.as_deref(), &data)?;
+            let Some(mut notice) = by_id(tx, id)? else { return Ok(None) };
+            let n = notice.targets.get(who).map_or(0, |tries| tries.n) + 1;
+            let next_at = notice::next_try(notice.at, u32::try_from(n).unwrap_or(u32::MAX), stamp.now);
+            notice.targets.insert(who.to_owned(), Tries { n, next_at });
+            save_targets(tx, &notice, Some(error))?;
+            if next_at.is_none() {
+                tell_failure(tx, &notice, n, error, stamp)?;
             }
             Ok(next_at)
+        })
+    }
+
+    /// Says when a notice is looked at next; `None`: there is nobody left to tell.
+    pub fn settle_notice(
+        &mut self,
+        id: i64,
+        next_at: Option<Timestamp>,
+        stamp: &Stamp,
+    ) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| settle(tx, id, next_at))
+    }
+
+    /// Tells nobody any more: that is an event.
+    pub fn give_up_notice(&mut self, id: i64, why: &str, stamp: &Stamp) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| {
+            let Some(notice) = by_id(tx, id)? else { return Ok(()) };
+            let n_tries = notice.targets.values().map(|tries| tries.n).max().unwrap_or(0);
+            tell_failure(tx, &notice, n_tries, why, stamp)?;
+            settle(tx, id, None)
         })
     }
 
@@ -109,6 +160,25 @@ impl Store {
 
 fn by_id(tx: &Connection, id: i64) -> Result<Option<Notice>> {
     Ok(tx.prepare_cached(&format!("{SELECT} WHERE id = ?1"))?.query_row([id], from_row).optional()?)
+}
+
+fn save_targets(tx: &Connection, notice: &Notice, error: Option<&str>) -> Result<()> {
+    let n_tries = notice.targets.values().map(|tries| tries.n).max().unwrap_or(0);
+    let told: serde_json::Map<String, Value> =
+        notice.targets.iter().map(|(who, tries)| (who.clone(), tries.to_json())).collect();
+    tx.prepare_cached("UPDATE notice SET told = ?2, tries = ?3, error = coalesce(?4, error) WHERE id = ?1")?
+        .execute(params![notice.id, Value::Object(told).to_string(), n_tries, error])?;
+    Ok(())
+}
+
+fn settle(tx: &Connection, id: i64, next_at: Option<Timestamp>) -> Result<()> {
+    tx.prepare_cached("UPDATE notice SET next_at = ?2 WHERE id = ?1")?.execute(params![id, next_at.map(micros)])?;
+    Ok(())
+}
+
+fn tell_failure(tx: &Connection, notice: &Notice, n_tries: i64, error: &str, stamp: &Stamp) -> Result<()> {
+    let data = json!({ "event": notice.kind, "text": notice.text, "tries": n_tries, "error": error });
+    events::append(tx, stamp, EventType::NoticeFailed, notice.bead.as_deref(), &data)
 }
 
 /// Has something told, as a part of what it tells of.

@@ -10,6 +10,8 @@ use gt_store::Notice;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::leash::Leash;
+
 /// How long one telling may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// What a desktop shows at the most.
@@ -37,6 +39,8 @@ pub(super) enum Untold {
     Failed(String),
     /// It never will, as things are.
     Never(String),
+    /// The daemon stops.
+    CutShort,
 }
 
 impl Target {
@@ -52,13 +56,20 @@ impl Target {
         Target { key, kind }
     }
 
-    /// Tells it.
-    pub(super) fn tell(&self, notice: &Notice, town: &Path) -> Result<(), Untold> {
+    /// Tells it. Commands are on the leash; a web hook needs none, since nothing of it outlives this process.
+    pub(super) fn tell(&self, notice: &Notice, town: &Path, leash: &Leash) -> Result<(), Untold> {
         match &self.kind {
-            Kind::Desktop => show(notice, town),
+            Kind::Desktop => show(notice, town, leash),
             Kind::Web { url } => post(url, &letter(notice, town)).map_err(Untold::Failed),
-            Kind::Command { command } => call(command, notice, town).map_err(Untold::Failed),
+            Kind::Command { command } => call(command, notice, town, leash),
         }
+    }
+}
+
+fn run(errand: &Errand, input: &Value, leash: &Leash) -> Result<(), Untold> {
+    match leash.run(|end| errand.run_until(input, Some(end))) {
+        None => Err(Untold::CutShort),
+        Some(done) => done.map_err(Untold::Failed),
     }
 }
 
@@ -75,7 +86,7 @@ fn letter(notice: &Notice, town: &Path) -> Value {
     })
 }
 
-fn call(command: &str, notice: &Notice, town: &Path) -> Result<(), String> {
+fn call(command: &str, notice: &Notice, town: &Path, leash: &Leash) -> Result<(), Untold> {
     let errand = Errand {
         name: format!("the command `{}`", one_line(command.split_whitespace().next().unwrap_or_default())),
         argv: ["sh", "-c", command, "notice"].map(Into::into).to_vec(),
@@ -88,10 +99,10 @@ fn call(command: &str, notice: &Notice, town: &Path) -> Result<(), String> {
         ],
         timeout: TIMEOUT,
     };
-    errand.run(&letter(notice, town))
+    run(&errand, &letter(notice, town), leash)
 }
 
-fn show(notice: &Notice, town: &Path) -> Result<(), Untold> {
+fn show(notice: &Notice, town: &Path, leash: &Leash) -> Result<(), Untold> {
     if !is_installed("notify-send") {
         return Err(Untold::Never("the desktop cannot be told: `notify-send` is not installed".to_owned()));
     }
@@ -103,7 +114,7 @@ fn show(notice: &Notice, town: &Path) -> Result<(), Untold> {
         env: Vec::new(),
         timeout: TIMEOUT,
     };
-    errand.run(&json!({})).map_err(Untold::Failed)
+    run(&errand, &json!({}), leash)
 }
 
 fn is_installed(program: &str) -> bool {

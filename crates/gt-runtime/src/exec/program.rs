@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
@@ -69,6 +69,16 @@ impl fmt::Display for Mishap {
 impl Program {
     /// Calls it and waits for its answer.
     pub(super) fn call(&self, verb: &str, request: &impl Serialize) -> Result<Vec<u8>, Mishap> {
+        self.call_until(verb, request, None)
+    }
+
+    /// The same, for no longer than until something can be read from `end`.
+    pub(super) fn call_until(
+        &self,
+        verb: &str,
+        request: &impl Serialize,
+        end: Option<BorrowedFd<'_>>,
+    ) -> Result<Vec<u8>, Mishap> {
         let not_called =
             |error: &dyn fmt::Display| Mishap::NotCalled(format!("{} cannot be asked: {error}", self.name()));
         let request = serde_json::to_vec(request).map_err(|error| not_called(&error))?;
@@ -84,7 +94,10 @@ impl Program {
             if left.is_zero() {
                 return Err(lost(format!("took longer than {} and was ended", seconds(self.timeout))));
             }
-            is_over = called.is_over_within(left).map_err(|error| lost(error.to_string()))?;
+            is_over = called.is_over_within(left, end).map_err(|error| lost(error.to_string()))?;
+            if !is_over && end.is_some_and(has_come) {
+                return Err(lost("was ended before it was done".to_owned()));
+            }
             called.output.take(&mut answer);
             called.complaint.take(&mut complaint);
             if answer.len() > ANSWER_BYTES_MAX {
@@ -174,10 +187,11 @@ pub(super) struct Called {
 }
 
 impl Called {
-    /// Waits until it has printed something, or is over: then true.
-    fn is_over_within(&self, span: Duration) -> io::Result<bool> {
+    /// Waits until it has printed something, nobody wants it any more, or it is over: then true.
+    fn is_over_within(&self, span: Duration, end: Option<BorrowedFd<'_>>) -> io::Result<bool> {
         let Some(exit) = &self.exit else { return Ok(true) };
         let mut fds = vec![PollFd::new(exit, PollFlags::IN)];
+        fds.extend(end.map(|end| PollFd::from_borrowed_fd(end, PollFlags::IN)));
         fds.extend(self.output.poll_fd());
         fds.extend(self.complaint.poll_fd());
         wait_for(&mut fds, Some(span))?;
@@ -253,6 +267,12 @@ impl<P: Read + AsFd> Stream<P> {
     fn take_rest(&mut self, into: &mut Vec<u8>) {
         while into.len() <= ANSWER_BYTES_MAX && self.take(into) {}
     }
+}
+
+/// Whether something can be read from it, or never will be.
+fn has_come(end: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(end, PollFlags::IN)];
+    wait_for(&mut fds, Some(Duration::ZERO)).is_ok_and(|n_ready| n_ready > 0)
 }
 
 fn last_line(said: &[u8]) -> String {

@@ -1,6 +1,7 @@
 //! Errands: a command is told something, and whatever it does, nobody waits for it for long.
 
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,26 @@ fn one_that_hangs_is_ended_with_all_that_it_started() {
     };
     assert_eq!(hangs.run(&json!({})), Err("the command took longer than 2 seconds and was ended".to_owned()));
     let pid = fs::read_to_string(dir.path().join("pid")).unwrap();
+    until("nothing of it is left", || !is_alive(pid.trim().parse().unwrap()));
+}
+
+#[test]
+fn one_that_nobody_waits_for_any_more_is_ended_with_all_that_it_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let (end, other_end) = std::io::pipe().unwrap();
+    let pid = dir.path().join("pid");
+    let watcher = std::thread::spawn({
+        let pid = pid.clone();
+        move || {
+            until("it runs", || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
+            drop(other_end);
+        }
+    });
+    let hangs = errand(dir.path(), "trap '' TERM; sleep 600 & echo $! > pid; wait");
+    let told = hangs.run_until(&json!({}), Some(end.as_fd()));
+    assert_eq!(told, Err("the command was ended before it was done".to_owned()));
+    watcher.join().unwrap();
+    let pid = fs::read_to_string(pid).unwrap();
     until("nothing of it is left", || !is_alive(pid.trim().parse().unwrap()));
 }
 

@@ -1,7 +1,7 @@
 //! Whom it concerns: letters and notices about work that was recovered, or cannot go on. // SPEC R1–R3
 
 use gt_core::run::Outcome;
-use gt_store::{DEACON, Ended, Fault, Letter, MAYOR};
+use gt_store::{DEACON, Ended, Fault, Letter, MAYOR, Tries};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::yard::{Yard, ended};
@@ -165,10 +165,14 @@ fn silence_is_reported_once_and_interrupted_once_and_the_next_silence_is_another
     assert_eq!(notices(&yard), ["run.stalled gt-1: shop/Toast gives no sign of life on gt-1"; 2]);
 }
 
+/// What is due, with who has been tried how often, and whether again.
 fn due(yard: &mut Yard) -> Vec<(i64, Vec<String>)> {
     let now = yard.now;
     let due = yard.store.due_notices(now, 10).expect("it answers");
-    due.into_iter().map(|notice| (notice.id, notice.told)).collect()
+    let tried = |(who, tries): (String, Tries)| {
+        format!("{who} {}{}", tries.n, if tries.next_at.is_some() { " again" } else { "" })
+    };
+    due.into_iter().map(|notice| (notice.id, notice.targets.into_iter().map(tried).collect())).collect()
 }
 
 #[test]
@@ -181,21 +185,29 @@ fn a_notice_is_due_until_everybody_knows_it_and_is_given_up_after_a_day() {
 
     yard.store.note_told(1, "a", &stamp).expect("it is noted");
     yard.store.note_told(1, "a", &stamp).expect("it is noted");
-    let next = yard.store.settle_notice(1, Some("b is away"), &stamp).expect("it is noted");
+    let next = yard.store.note_untold(1, "b", "b is away", &stamp).expect("it is noted");
     assert_eq!(next, Some(yard.now + SignedDuration::from_secs(1)));
+    assert_eq!(due(&mut yard)[0], (1, vec!["a 1".to_owned(), "b 1 again".to_owned()]), "there may be a third");
+    yard.store.settle_notice(1, next, &stamp).expect("it is noted");
     yard.store.note_told(2, "a", &stamp).expect("it is noted");
-    assert_eq!(yard.store.settle_notice(2, None, &stamp).expect("it is noted"), None);
+    yard.store.settle_notice(2, None, &stamp).expect("it is noted");
     assert_eq!(due(&mut yard), []);
     assert_eq!(yard.store.next_notice_at(stamp.now).expect("it answers"), next);
     yard.pass(1);
-    assert_eq!(due(&mut yard), [(1, vec!["a".to_owned()])]);
+    assert_eq!(due(&mut yard), [(1, vec!["a 1".to_owned(), "b 1 again".to_owned()])]);
+    let stamp = yard.stamp();
+    let next = yard.store.note_untold(1, "b", "b is away", &stamp).expect("it is noted");
+    assert_eq!(next, Some(yard.now + SignedDuration::from_secs(4)));
+    let first = yard.store.note_untold(1, "c", "c is away", &stamp).expect("it is noted");
+    assert_eq!(first, Some(yard.now + SignedDuration::from_secs(1)), "each has tries of his own");
 
     yard.pass(24 * 3600);
     let stamp = yard.stamp();
-    assert_eq!(yard.store.settle_notice(1, Some("b is away"), &stamp).expect("it is noted"), None);
+    assert_eq!(yard.store.note_untold(1, "b", "b is away", &stamp).expect("it is noted"), None);
+    yard.store.settle_notice(1, None, &stamp).expect("it is noted");
     assert_eq!((due(&mut yard), yard.store.next_notice_at(stamp.now).expect("it answers")), (vec![], None));
     let given_up = yard.rows("SELECT bead || ' ' || data FROM event WHERE type = 'notice.failed'");
-    let told = r#"{"error":"b is away","event":"bead.escalated","text":"gt-1 needs a person: one","tries":2}"#;
+    let told = r#"{"error":"b is away","event":"bead.escalated","text":"gt-1 needs a person: one","tries":3}"#;
     assert_eq!(given_up, [format!("gt-1 {told}")]);
 
     assert_eq!(yard.store.prune_notices(Timestamp::MIN, &stamp).expect("it is cut"), 0);

@@ -115,6 +115,36 @@ fn a_target_that_hangs_holds_up_nobody() {
 }
 
 #[test]
+fn a_target_that_hangs_delays_no_second_try_of_another() {
+    let fails_once =
+        r#"if [ -e "$HOME/tried" ]; then echo "$GT_TEXT" >> "$HOME/told"; else touch "$HOME/tried"; exit 1; fi"#;
+    let fleet = telling(&[r#"echo $$ >> "$HOME/hangs"; exec sleep 600"#, fails_once]);
+    escalate(&fleet, "one");
+    assert_eq!(lines(&fleet, "told", 1).len(), 1);
+    let pid: u32 = lines(&fleet, "hangs", 1)[0].parse().expect("a number");
+    assert!(std::path::Path::new(&format!("/proc/{pid}")).exists(), "it had to wait until that one was given up");
+    fleet.kill_daemon();
+    Fleet::signal(pid, "-9");
+}
+
+#[test]
+fn a_command_that_runs_when_the_daemon_stops_ends_with_it_and_is_called_again() {
+    let hangs = r#"trap '' TERM; sleep 600 & echo $! >> "$HOME/child"; echo $$ >> "$HOME/hangs"; wait"#;
+    let fleet = telling(&[hangs]);
+    escalate(&fleet, "one");
+    let pids = [lines(&fleet, "hangs", 1), lines(&fleet, "child", 1)];
+    fleet.town.gt(["daemon", "stop"]).success();
+    fleet.await_daemon_death();
+    for pid in pids.iter().flatten() {
+        fleet.await_end(pid.parse().expect("a number"));
+    }
+    fleet.start_daemon();
+    assert_eq!(lines(&fleet, "hangs", 2).len(), 2);
+    fleet.town.gt(["daemon", "stop"]).success();
+    fleet.await_daemon_death();
+}
+
+#[test]
 fn what_nobody_told_before_a_crash_is_told_after_it() {
     let fleet = telling(&[r#"while [ ! -e "$HOME/open" ]; do sleep 0.02; done; echo "$GT_TEXT" >> "$HOME/told""#]);
     fleet.kill_daemon();
