@@ -266,9 +266,10 @@ fn exec_finding(town: &Town, config: &Config) -> Option<Finding> {
     if can_be_run(&program, town.root()) {
         return None;
     }
-    let (level, so) = match is_elsewhere {
-        true => (Level::Broken, ": no agent can start"),
-        false => (Level::Warning, "; with `runtime = \"exec\"` no agent could start"),
+    let (level, so) = if is_elsewhere {
+        (Level::Broken, ": no agent can start")
+    } else {
+        (Level::Warning, "; with `runtime = \"exec\"` no agent could start")
     };
     let message = format!("`exec.command` names `{}`, which is no program that can be run{so}", one_line(&program));
     let remedy = "put it there, or name another with `gt config set exec.command '[\"./my-host\"]'`";

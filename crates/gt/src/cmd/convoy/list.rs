@@ -61,7 +61,7 @@ fn line(convoy: &ConvoyProgress, id_width: usize) -> String {
     let id = fit::pad(id, id_width);
     let status = format!("{:<15}", one_line(status));
     let progress = format!("{:>7}", format!("{n_done}/{n_total}"));
-    let taken = [&id, &status, &progress, owned].map(|part| fit::columns(part)).iter().sum::<usize>() + 5;
+    let taken = [&id, &status, &progress, owned].map(fit::columns).iter().sum::<usize>() + 5;
     let title = fit::cut(title, fit::width().saturating_sub(taken).max(TITLE_COLUMNS_MIN));
     format!("{}  {} {progress}  {title}{}", paint(BOLD, &id), paint(style, &status), paint(DIM, owned))
 }
