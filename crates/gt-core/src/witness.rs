@@ -31,7 +31,7 @@ pub enum Step {
 
 /// What is to be done about a run that is silent, when `span` is too long.
 pub fn step(silence: Silence, span: SignedDuration, now: Timestamp) -> Step {
-    match silence.next(span) {
+    match silence.next(span, now) {
         (at, due) if now >= at && at < Timestamp::MAX => due,
         (at, _) => Step::Wait(at),
     }
@@ -39,7 +39,7 @@ pub fn step(silence: Silence, span: SignedDuration, now: Timestamp) -> Step {
 
 /// What is said of a run that has been silent for too long; `None`: it has not. // SPEC B6
 pub fn explain(who: &str, silence: Silence, span: SignedDuration, now: Timestamp) -> Option<Reason> {
-    let (at, next) = silence.next(span);
+    let (at, next) = silence.next(span, now);
     let time = time::format;
     let comes = match next {
         Step::Report if now < at => return None,
@@ -63,8 +63,8 @@ fn after(at: Timestamp, span: SignedDuration) -> Timestamp {
 
 impl Silence {
     /// The next answer to it, and when that is due.
-    fn next(self, span: SignedDuration) -> (Timestamp, Step) {
-        match self.heard_of(span) {
+    fn next(self, span: SignedDuration, now: Timestamp) -> (Timestamp, Step) {
+        match self.heard_of(span, now) {
             (Some(_), Some(interrupted_at)) => (after(interrupted_at, span), Step::Stop),
             (Some(stalled_at), None) => (after(stalled_at, span), Step::Interrupt),
             (None, _) => (after(self.since, span), Step::Report),
@@ -72,7 +72,11 @@ impl Silence {
     }
 
     /// How far this silence has been answered: when it was reported, and when the run was interrupted for it.
-    fn heard_of(self, span: SignedDuration) -> (Option<Timestamp>, Option<Timestamp>) {
+    /// What lies ahead was written down before the clock was set back, and does not count.
+    fn heard_of(self, span: SignedDuration, now: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+        if self.interrupted_at.max(self.stalled_at).is_some_and(|at| at > now) {
+            return (None, None);
+        }
         let echo = ECHO_MAX.min(span / 2);
         let is_echo = |interrupted_at: Timestamp| self.since <= interrupted_at + echo;
         match (self.stalled_at, self.interrupted_at) {

@@ -13,6 +13,7 @@ use crate::people::command;
 use crate::processes::Errand;
 use crate::stage::Stage;
 
+const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 
@@ -31,8 +32,9 @@ enum Act {
     Hang,
 }
 
+/// What an agent prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+pub enum Line {
     GoesOn,
     Asks,
     Limit(Option<i64>),
@@ -65,6 +67,9 @@ impl Part for Agents {
         if speaks {
             return self.speak_as_ghost(stage);
         }
+        if ends && self.heed_interrupt(stage) {
+            return;
+        }
         if let Some(run) = picked.filter(|_| ends) {
             let is_gentle = stage.world().lock().rng.bool();
             return self.end(stage, &run, None, Some(if is_gentle { SIGTERM } else { SIGKILL }));
@@ -85,6 +90,9 @@ impl Part for Agents {
     fn work(&mut self, stage: &mut Stage) -> bool {
         if let Some(run) = stage.ground.runtime.stopping().first() {
             self.end(stage, run, None, Some(SIGTERM));
+            return true;
+        }
+        if self.heed_interrupt(stage) {
             return true;
         }
         let running = stage.ground.runtime.running();
@@ -115,6 +123,32 @@ impl Agents {
         }
     }
 
+    /// Somebody was interrupted: it goes on, prints no more than an echo, dies of it, or does not care.
+    fn heed_interrupt(&mut self, stage: &mut Stage) -> bool {
+        let (run, how) = {
+            let mut world = stage.world().lock();
+            (world.pokes.pop(), world.rng.u32(0..5))
+        };
+        let running = stage.ground.runtime.running();
+        let Some(run) = run.filter(|run| running.contains(run)) else { return false };
+        stage.world().tell(|| format!("agent {run} is interrupted ({how})"));
+        match how {
+            0 | 1 => {
+                print(stage, &run, Line::GoesOn);
+                self.scripts.insert(run, VecDeque::from([Act::Say(Outcome::Completed), Act::Exit(0)]));
+            }
+            2 => {
+                let mut world = stage.world().lock();
+                if let Some(sign) = world.signs.get(&run).copied() {
+                    world.give_sign(&run, sign.is_excused);
+                }
+            }
+            3 => self.end(stage, &run, None, Some(SIGINT)),
+            _ => {}
+        }
+        true
+    }
+
     fn draw(&self, stage: &Stage) -> VecDeque<Act> {
         use Act::{AskForHelp, Die, Exit, Hang, Print, Say, Vanish};
         use Line::{Asks, GoesOn, Limit, NoLogin, TurnOver};
@@ -122,8 +156,10 @@ impl Agents {
         let mut world = stage.world().lock();
         if self.are_good {
             // All work gets done in the end; that some linger after it or hang before it is for the daemon to see to.
-            return match world.rng.u32(0..6) {
+            return match world.rng.u32(0..7) {
                 0 => VecDeque::from([done]),
+                // Whoever waits for somebody who never comes is ended when its time is over.
+                6 => VecDeque::from([Print(Asks)]),
                 1 => VecDeque::new(),
                 _ => VecDeque::from([done, Exit(0)]),
             };
@@ -192,7 +228,7 @@ fn say(stage: &mut Stage, run: &str, outcome: Outcome) -> Result<(), StoreError>
 }
 
 /// The agent prints a line; whoever listens hears of it, or not.
-fn print(stage: &mut Stage, run: &str, line: Line) {
+pub fn print(stage: &mut Stage, run: &str, line: Line) {
     let now = stage.world().now().as_second();
     let result = |error: bool, status: u32, words: &str| json!({ "type": "result", "is_error": error, "api_error_status": status, "result": words, "total_cost_usd": 0.02 });
     let lines = match line {
@@ -214,6 +250,9 @@ fn print(stage: &mut Stage, run: &str, line: Line) {
     let file = std::fs::OpenOptions::new().create(true).append(true).open(log);
     file.and_then(|mut file| file.write_all(text.as_bytes())).expect("the town can be written");
     let mut world = stage.world().lock();
+    if world.signs.contains_key(run) {
+        world.give_sign(run, line != Line::GoesOn);
+    }
     let told = world.unable.entry(run.to_owned()).or_default();
     told.now = match line {
         Line::Limit(_) => Some(Outcome::RateLimited),

@@ -26,6 +26,8 @@ pub struct ModelConvoy {
     pub members: BTreeSet<String>,
     /// Somebody linked a bead to it like any other: before the sweep nobody looks.
     pub is_linked: bool,
+    /// Beads that whoever launched it may still be about to sling.
+    left: BTreeSet<String>,
     /// Which event closed it, and what it was before.
     closed: Option<(i64, Life)>,
 }
@@ -75,7 +77,10 @@ impl Convoys {
             // Staging and launching say by themselves what becomes of it.
             "convoy.staged" => convoy.life = Life::Staged,
             // Whoever launches it slings its first wave afterwards; should it die before that, the sweep feeds.
-            "convoy.launched" => (convoy.life, convoy.is_linked) = (Life::Open, true),
+            "convoy.launched" => {
+                (convoy.life, convoy.is_linked) = (Life::Open, false);
+                convoy.left.clone_from(&convoy.members);
+            }
             _ => {}
         }
         Ok(())
@@ -93,6 +98,27 @@ impl Convoys {
             }
         }
         Ok(())
+    }
+
+    /// Staging does not name whom it tracks; the store does. How many they are it says.
+    pub fn note_staged(&mut self, event: &Event, members: BTreeSet<String>) -> Result<(), String> {
+        let Some((id, convoy)) = event.bead.as_ref().and_then(|id| Some((id, self.0.get_mut(id)?))) else {
+            return Err(format!("{event:?} tells of no convoy"));
+        };
+        if event.data.get("members").and_then(Value::as_u64) != Some(members.len() as u64) {
+            return Err(format!("{id} was staged with {members:?}, and the log says {}", event.data));
+        }
+        convoy.members = members;
+        Ok(())
+    }
+
+    /// What is not ready when a convoy is launched is not for the launcher to sling.
+    pub fn pass_left(&mut self, is_ready: impl Fn(&str) -> bool) {
+        self.0.values_mut().for_each(|convoy| convoy.left.retain(|bead| is_ready(bead)));
+    }
+
+    pub fn members<'a>(&'a self, id: &str) -> impl Iterator<Item = &'a String> {
+        self.0.get(id).into_iter().flat_map(|convoy| &convoy.members)
     }
 
     pub fn contains(&self, id: &str) -> bool {
@@ -129,6 +155,11 @@ impl Convoys {
 }
 
 impl ModelConvoy {
+    /// Whether nobody looks after a bead of it before the next sweep.
+    pub fn leaves(&self, bead: &str) -> bool {
+        self.is_linked || self.left.contains(bead)
+    }
+
     fn link(&mut self, event: &Event) {
         let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
         if text("type") != "tracks" {

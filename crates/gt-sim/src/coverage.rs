@@ -42,7 +42,7 @@ impl fmt::Display for Phase {
 }
 
 /// Every event that the table knows.
-pub const EVENTS: [&str; 44] = [
+pub const EVENTS: [&str; 47] = [
     "bead.closed",
     "bead.reopened",
     "bead.deleted",
@@ -58,6 +58,7 @@ pub const EVENTS: [&str; 44] = [
     "context.scheduled by breaker",
     "context.scheduled by agent",
     "context.scheduled by feed",
+    "context.scheduled by deacon",
     "context.failed",
     "context.closed cleared",
     "context.closed circuit-broken",
@@ -65,6 +66,8 @@ pub const EVENTS: [&str; 44] = [
     "run.started",
     "run.waiting",
     "run.resumed",
+    "run.stalled",
+    "run.interrupted",
     "run.stopping",
     "run.reported completed",
     "run.reported failed",
@@ -126,15 +129,17 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         },
         "context.scheduled by sling" => !is_done && !is_queued && matches!(run, None | Stopping),
         "context.scheduled by retry" => !is_done && matches!(run, None | Stopping | Starting | Spoken),
-        "context.scheduled by witness" | "context.scheduled by agent" | "context.scheduled by feed" => {
-            !is_done && !is_queued && run == None
-        }
+        "context.scheduled by witness"
+        | "context.scheduled by agent"
+        | "context.scheduled by feed"
+        | "context.scheduled by deacon" => !is_done && !is_queued && run == None,
         "context.scheduled by breaker" | "convoy.changed" => !is_queued && run == None,
         "context.failed" | "context.closed circuit-broken" => is_queued && run == None,
         "context.closed cleared" => is_queued,
         "context.closed stale-work-bead" => is_done && is_queued,
         "run.started" => !is_queued && !matches!(run, None | Working),
         "run.waiting" | "run.resumed" => !is_done && matches!(run, Starting | Working),
+        "run.stalled" | "run.interrupted" => !is_done && run == Working,
         "run.stopping" => matches!(run, Starting | Working | Spoken),
         "run.reported completed" | "run.reported failed" | "run.reported deferred" => {
             matches!(run, Starting | Working | Spoken)

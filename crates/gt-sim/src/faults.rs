@@ -27,6 +27,8 @@ pub struct Faults {
     pub lost_news: u32,
     /// An acknowledgement is lost.
     pub lost_acknowledgement: u32,
+    /// A run leaves no sign of life that anybody could see.
+    pub unseen: u32,
     /// Two daemons run at once, because a lock does not hold.
     pub two_daemons: bool,
     /// Nobody runs a daemon: commands pass for themselves.
@@ -50,6 +52,7 @@ impl Faults {
             deaf_keeper: one_in(10, 100),
             lost_news: one_in(3, 30),
             lost_acknowledgement: one_in(2, 10),
+            unseen: one_in(4, 20),
             halt: rng.u32(2..12),
             two_daemons: rng.u32(0..4) == 0,
             no_daemon: rng.u32(0..6) == 0,

@@ -24,6 +24,11 @@ impl Fleet {
         let answer = self.runtime.start(std::slice::from_ref(launch)).pop().expect("one launch has one answer");
         if !was_there && self.runtime.knows(&launch.run) {
             std::fs::write(&launch.log, "").expect("the town's directory can be written");
+            let mut world = self.around.world.lock();
+            let unseen = world.faults.unseen;
+            if !world.chance(unseen) {
+                world.give_sign(&launch.run, false);
+            }
         }
         self.around.world.tell(|| format!("process {} starts {}: {answer:?}", self.around.pid, launch.run));
         answer
@@ -76,7 +81,15 @@ impl Runtime for Fleet {
         self.around.boundary();
         self.is_deaf()?;
         self.around.world.tell(|| format!("process {} stops {} ({how:?})", self.around.pid, known.run));
-        self.around.world.lock().stops.push(known.run.clone());
+        {
+            let mut world = self.around.world.lock();
+            if how == Stop::Interrupt {
+                world.interrupts.push(known.run.clone());
+                world.pokes.push(known.run.clone());
+            } else {
+                world.stops.push(known.run.clone());
+            }
+        }
         self.runtime.stop(known, how)?;
         self.around.boundary();
         Ok(())

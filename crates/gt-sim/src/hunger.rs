@@ -32,33 +32,69 @@ impl Facts {
     }
 }
 
+/// When the judge looks, and after what.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    pub step: usize,
+    /// Beads were imported since it looked last.
+    pub has_import: bool,
+}
+
 #[derive(Debug, Default)]
 pub struct Hunger {
     facts: BTreeMap<String, Facts>,
+    /// Convoys that an import has completed, which are for the sweep.
+    unlanded: BTreeSet<String>,
+    /// Who is hungry, and since which step.
+    hungry: BTreeMap<String, usize>,
     /// Since when something waits for the sweep.
     since: BTreeMap<String, Duration>,
 }
 
 impl Hunger {
     /// After a commit: what a verb has made ready is in line, and what it has completed has landed.
-    pub fn look(&mut self, store: &mut Store, model: &Model) -> Result<(), String> {
+    pub fn look(&mut self, store: &mut Store, model: &Model, moment: Moment) -> Result<(), String> {
+        let Moment { step, has_import } = moment;
         let beads = unfinished(store)?;
         let facts: BTreeMap<String, Facts> =
             beads.iter().map(|view| (view.bead.id.clone(), facts_of(view, model, None))).collect();
-        let is_stranger = |bead: &str| model.convoys.open_of(bead).any(|convoy| convoy.is_linked);
+        let is_stranger = |bead: &str| model.convoys.open_of(bead).any(|convoy| convoy.leaves(bead));
         for (bead, now) in facts.iter().filter(|(_, now)| now.is_hungry()) {
             let before = self.facts.get(bead).copied().unwrap_or(Facts { is_in_open_rig: true, ..Facts::default() });
             // A rig that takes work again is for the sweep.
             let is_old = (before.is_ready && before.is_in_open_convoy) || !before.is_in_open_rig;
-            if !is_old && !is_stranger(bead) {
+            if !is_old && !is_stranger(bead) && !has_import {
                 return Err(format!("{bead} of an open convoy is ready, and was not fed: {before:?}, {now:?}"));
             }
         }
+        self.hungry.retain(|bead, _| facts.get(bead).is_some_and(|now| now.is_hungry()));
+        for bead in facts.iter().filter(|(_, now)| now.is_hungry()).map(|(bead, _)| bead) {
+            self.hungry.entry(bead.clone()).or_insert(step);
+        }
         self.facts = facts;
-        if let Some((id, _)) = model.convoys.complete(&model.beads).find(|(_, convoy)| !convoy.is_linked) {
+        let complete: BTreeSet<&String> =
+            model.convoys.complete(&model.beads).filter(|(_, convoy)| !convoy.is_linked).map(|(id, _)| id).collect();
+        self.unlanded.retain(|id| complete.contains(id));
+        if has_import {
+            self.unlanded = complete.iter().map(|id| (*id).clone()).collect();
+        }
+        if let Some(id) = complete.into_iter().find(|id| !self.unlanded.contains(*id)) {
             return Err(format!("every bead of {id} is closed, and it has not landed"));
         }
         self.check_stranded(store)
+    }
+
+    pub fn is_ready(&self, bead: &str) -> bool {
+        self.facts.get(bead).is_some_and(|facts| facts.is_ready)
+    }
+
+    /// Somebody has launched a convoy, in this step, and slung its first wave: nobody in it is left over.
+    pub fn check_launched(&self, convoy: &str, step: usize, model: &Model) -> Result<(), String> {
+        let is_left = |bead: &&String| self.hungry.get(*bead).is_some_and(|since| *since <= step);
+        match model.convoys.members(convoy).find(is_left) {
+            Some(bead) => Err(format!("{convoy} was launched, and nobody has slung {bead} of it")),
+            None => Ok(()),
+        }
     }
 
     /// What the store calls stranded is what is hungry here.

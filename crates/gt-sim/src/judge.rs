@@ -4,23 +4,28 @@
 
 use std::collections::BTreeMap;
 
+use gt_core::event::Event;
 use gt_core::plan::Policy;
 use gt_core::readiness::Standing;
 use gt_core::run::RunState;
 use gt_core::status::Status;
 use gt_engine::dispatch::{FINISH_GRACE, lingers_until};
 use gt_engine::settings::Settings;
-use gt_store::{Outlook, Store};
+use gt_store::{Outlook, Run, Store};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::coverage::Coverage;
-use crate::hunger::{Hunger, SWEPT_WITHIN};
+use crate::hunger::{Hunger, Moment, SWEPT_WITHIN};
+use crate::letters::Letters;
 use crate::model::{Bounds, Model, ModelRun};
+use crate::silence::{Now, Silences, Watch};
 use crate::stage::Stage;
 
 /// How much later than it could something may be noticed: a time that the clock shows again after it was set back is not
 /// expected twice.
 const OVERSLEPT: SignedDuration = SignedDuration::from_secs(5);
+/// What `witness.stall_after` is where nobody has set it, in seconds.
+const STALL_AFTER: i64 = 600;
 /// Events read at a time.
 const EVENTS_READ: usize = 512;
 
@@ -37,8 +42,12 @@ pub struct Judge {
     policy: Option<(usize, Policy)>,
     pub model: Model,
     hunger: Hunger,
+    silences: Silences,
+    letters: Letters,
     /// What was fed since the judge looked last.
     fed: Vec<String>,
+    /// Whether beads were imported since.
+    has_import: bool,
     pub coverage: Coverage,
 }
 
@@ -55,7 +64,10 @@ impl Judge {
             policy: None,
             model: Model::default(),
             hunger: Hunger::default(),
+            silences: Silences::default(),
+            letters: Letters::default(),
             fed: Vec::new(),
+            has_import: false,
             coverage: Coverage::default(),
         }
     }
@@ -70,7 +82,8 @@ impl Judge {
         if self.seen.replace(version) != Some(version) {
             self.read_log(stage)?;
             self.check_store()?;
-            self.check_convoys()?;
+            self.letters.settle(&mut self.store)?;
+            self.check_convoys(stage)?;
             self.check_reasons(stage)?;
         }
         self.check_orders(stage)?;
@@ -79,10 +92,14 @@ impl Judge {
 
     /// Only what is over is stopped, and only what is recorded is forgotten.
     fn check_orders(&self, stage: &Stage) -> Result<(), String> {
-        let (stops, acknowledged) = {
+        let (stops, interrupts, acknowledged) = {
             let mut world = stage.world().lock();
-            (std::mem::take(&mut world.stops), std::mem::take(&mut world.acknowledged))
+            let taken = (std::mem::take(&mut world.stops), std::mem::take(&mut world.interrupts));
+            (taken.0, taken.1, std::mem::take(&mut world.acknowledged))
         };
+        if let Some(run) = interrupts.iter().find(|run| !self.silences.may_be_interrupted(run)) {
+            return Err(format!("{run} was interrupted before that was written down"));
+        }
         if let Some(healthy) = stops.iter().filter_map(|run| self.model.live(run)).find(|run| !run.was_over) {
             return Err(format!("a healthy agent was stopped: {healthy:?}"));
         }
@@ -105,6 +122,7 @@ impl Judge {
         self.model.pass_holds(now);
         self.model.unable = stage.world().lock().unable.clone();
         self.model.lost.clone_from(&stage.world().lock().lost);
+        let watch = watch(stage, &bounds);
         loop {
             let events = self.store.events(self.seq, EVENTS_READ).map_err(|error| error.to_string())?;
             for event in &events {
@@ -116,6 +134,12 @@ impl Judge {
                     let (bead, run) = (event.bead.as_deref().unwrap_or(""), event.run.as_deref().unwrap_or(""));
                     format!("  event {} {bead} {run} {}", event.kind, event.data)
                 });
+                self.silences.apply(event, &self.model, &watch)?;
+                self.letters.apply(event, &self.model);
+                self.has_import |= event.data.get("imported").is_some();
+                if event.kind == "convoy.staged" {
+                    self.note_staged(event)?;
+                }
                 if let Some((phase, label)) = self.model.apply(event, &bounds)? {
                     self.fed.extend(event.bead.clone().filter(|_| label == "context.scheduled by feed"));
                     self.coverage.meet(phase, &label)?;
@@ -147,7 +171,7 @@ impl Judge {
     }
 
     /// Convoys are as the log says, feed who is hungry, and nobody else.
-    fn check_convoys(&mut self) -> Result<(), String> {
+    fn check_convoys(&mut self, stage: &Stage) -> Result<(), String> {
         let stored = self.store.convoys(true).map_err(|error| error.to_string())?;
         self.model.convoys.compare(&stored, &self.model.beads)?;
         for id in std::mem::take(&mut self.fed) {
@@ -157,7 +181,19 @@ impl Judge {
                 return Err(format!("{id} was fed, and is {view:?}"));
             }
         }
-        self.hunger.look(&mut self.store, &self.model)
+        let moment = Moment { step: stage.world().lock().step, has_import: std::mem::take(&mut self.has_import) };
+        self.hunger.look(&mut self.store, &self.model, moment)?;
+        self.model.convoys.pass_left(|bead| self.hunger.is_ready(bead));
+        let launched = std::mem::take(&mut stage.world().lock().launched);
+        launched.iter().try_for_each(|(convoy, step)| self.hunger.check_launched(convoy, *step, &self.model))
+    }
+
+    /// Whom a convoy tracks, as the store has it.
+    fn note_staged(&mut self, event: &Event) -> Result<(), String> {
+        let id = event.bead.as_deref().unwrap_or_default();
+        let edges = self.store.bead(id).map_err(|error| error.to_string())?.bead.edges;
+        let tracked = edges.into_iter().filter(|edge| edge.kind.as_str() == "tracks").map(|edge| edge.target);
+        self.model.convoys.note_staged(event, tracked.collect())
     }
 
     /// In the healed world: whether anything waits for the sweep; nothing does for long.
@@ -266,9 +302,13 @@ impl Judge {
     pub fn check_ends(&mut self, stage: &Stage) -> Result<(), String> {
         let (now, running) = (stage.world().now(), stage.ground.runtime.running());
         let stopping = stage.ground.runtime.stopping();
-        let max_run = Settings::load(&stage.ground.town).map_err(|error| error.to_string())?.max_run;
+        let settings = Settings::load(&stage.ground.town).map_err(|error| error.to_string())?;
+        let max_run = settings.max_run;
         let is_past = |at: Option<Timestamp>, span: SignedDuration| at.is_some_and(|at| now >= at + span);
         for run in self.store.live_runs().map_err(|error| error.to_string())?.iter() {
+            if let Some(span) = settings.stall_after {
+                self.check_silence(stage, run, span)?;
+            }
             let what = match () {
                 () if run.state == RunState::Working && !running.contains(&run.id) => "has ended",
                 () if run.stop.is_some() && running.contains(&run.id) && !stopping.contains(&run.id) => {
@@ -282,6 +322,16 @@ impl Judge {
             return Err(format!("{} of {} {what}, and everybody sleeps", run.id, run.bead));
         }
         Ok(())
+    }
+
+    /// Nobody who is silent without reason is slept over.
+    fn check_silence(&self, stage: &Stage, run: &Run, span: SignedDuration) -> Result<(), String> {
+        let (sign, now, set_at) = {
+            let world = stage.world().lock();
+            (world.signs.get(&run.id).copied(), Now { clock: world.now(), uptime: world.uptime() }, world.set_at)
+        };
+        let Some(sign) = sign.filter(|_| stage.ground.runtime.running().contains(&run.id)) else { return Ok(()) };
+        self.silences.check_late(run, &sign, set_at, span.unsigned_abs(), now)
     }
 
     /// Every bead is done or says why not; nobody works on anything; nothing runs that nobody knows of.
@@ -397,6 +447,13 @@ fn is_plain(bead: &gt_core::bead::Bead, has_run: bool) -> bool {
     is_free && bead.defer_until.is_none() && !bead.is_pinned()
 }
 
+/// What whoever has just moved knows of signs of life.
+fn watch(stage: &Stage, bounds: &Bounds) -> Watch {
+    let world = stage.world().lock();
+    let read = world.mover.and_then(|pid| world.read_signs.get(&pid)).cloned().unwrap_or_default();
+    Watch { read, span: bounds.stall_after, uptime: world.uptime(), set_at: world.set_at }
+}
+
 /// The widest caps that whoever has just moved can have read.
 fn bounds(stage: &Stage) -> Bounds {
     let since = stage.reads_since.unwrap_or(0);
@@ -419,6 +476,7 @@ fn bounds(stage: &Stage) -> Bounds {
         // Who has never read one claims nothing, but records ends by what holds in any town.
         let initial = Policy::default();
         bounds.attempts = bounds.attempts.max(initial.redispatch_attempts);
+        bounds.stall_after = bounds.stall_after.min(STALL_AFTER);
         bounds.cooldown = bounds.cooldown.min(initial.redispatch_cooldown.as_secs());
         bounds.failures = bounds.failures.max(initial.max_failures);
     }

@@ -33,6 +33,7 @@ pub struct Knobs {
     pub cooldown: u32,
     pub attempts: u32,
     pub max_run: u32,
+    pub stall_after: u32,
     pub per_second: usize,
     pub heartbeat: u32,
 }
@@ -79,6 +80,7 @@ impl Knobs {
             cooldown: one_of(&[0, 1, 30, 300]),
             attempts: one_of(&[1, 2, 3]),
             max_run: one_of(&[0, 0, 60, 600]),
+            stall_after: one_of(&[20, 60, 180, 600]),
             per_second: one_of(&[0, 0, 0, 1, 3]) as usize,
             heartbeat: one_of(&[10, 60, 180]),
         }
@@ -108,6 +110,7 @@ impl Knobs {
             cooldown: 1,
             attempts: 100,
             max_run: 600,
+            stall_after: 600,
             per_second: 0,
             heartbeat: 60,
         }
@@ -137,6 +140,7 @@ impl Knobs {
             format!("witness.redispatch_cooldown = \"{}s\"", self.cooldown),
             format!("witness.redispatch_attempts = {}", self.attempts),
             format!("witness.max_run = \"{}s\"", self.max_run),
+            format!("witness.stall_after = \"{}s\"", self.stall_after),
         ];
         for line in lines {
             writeln!(text, "{line}").expect("writing to a string cannot fail");

@@ -104,6 +104,8 @@ pub struct Bounds {
     pub attempts_min: i64,
     pub attempts: i64,
     pub cooldown: i64,
+    /// The shortest silence that is too long, in seconds.
+    pub stall_after: i64,
     /// The most starts of a context that may fail.
     pub failures: i64,
     /// Whoever records an end may not know what language its agent speaks.
@@ -133,6 +135,7 @@ impl Bounds {
             spacing: settings.clone().map(|knobs| i64::from(knobs.spawn_delay)).min().unwrap_or(0),
             attempts_min: settings.clone().map(|knobs| i64::from(knobs.attempts)).min().unwrap_or(0),
             attempts: settings.clone().map(|knobs| i64::from(knobs.attempts)).max().unwrap_or(i64::MAX),
+            stall_after: settings.clone().map(|knobs| i64::from(knobs.stall_after)).min().unwrap_or(0),
             failures: settings.clone().map(|knobs| i64::from(knobs.max_failures)).max().unwrap_or(i64::MAX),
             cooldown: settings.map(|knobs| i64::from(knobs.cooldown)).min().unwrap_or(0),
             may_misread: false,
@@ -196,6 +199,8 @@ impl Model {
         let phase = bead.phase();
         let mut label = event.kind.clone();
         match event.kind.as_str() {
+            // What was deleted here is closed elsewhere.
+            "bead.closed" if bead.is_done && event.data.get("imported").is_some() => label = "bead.updated".to_owned(),
             "bead.closed" | "bead.deleted" => bead.is_done = true,
             "bead.reopened" => bead.is_done = false,
             "context.scheduled" => {

@@ -4,11 +4,15 @@ use fastrand::Rng;
 use gt_core::bead::Bead;
 use gt_core::edge::{Edge, EdgeType};
 use gt_core::status::Status;
-use gt_store::{BeadPatch, FedConvoy, Filter, Going, NewBead, NewConvoy, Staging, Stamp, StoreError};
+use gt_engine::settings::Settings;
+use gt_store::{BeadPatch, FedConvoy, Filter, Going, MAYOR, NewBead, NewConvoy, NewLetter, Staging, Stamp, StoreError};
 use jiff::SignedDuration;
 
+use crate::knobs::RIGS;
+use crate::letters::{HELLO, WATCHER};
 use crate::part::Part;
-use crate::people::expect_clear_refusal;
+use crate::people::{command, expect_clear_refusal};
+use crate::processes::Errand;
 use crate::stage::Stage;
 
 /// What can be done with convoys.
@@ -22,8 +26,10 @@ enum Deed {
     Remove,
     Link,
     Unlink,
-    /// `gt convoy stage` or `launch`, of one that is there; the launcher dies before it slings.
+    /// `gt convoy stage` or `launch`: of an epic, of tasks, of one that is there.
     Launch,
+    /// An epic is made, or gets work.
+    Epic,
     Check,
     Close,
     Land,
@@ -32,13 +38,20 @@ enum Deed {
     /// `gt deacon feed-stranded`.
     Feed,
     Sweep,
+    /// `gt mail`: somebody writes, or reads.
+    Write,
+    Read,
+    /// `gt deacon redispatch` and `stale-hooks`.
+    Redispatch,
+    FreeHooks,
 }
 
 /// Every deed, and how often it is done in an average town.
-const DEEDS: [(Deed, u32); 15] = [
+const DEEDS: [(Deed, u32); 20] = [
     (Deed::Create, 8),
     (Deed::Stage, 3),
-    (Deed::Launch, 3),
+    (Deed::Launch, 6),
+    (Deed::Epic, 4),
     (Deed::SetStatus, 3),
     (Deed::Add, 5),
     (Deed::Remove, 3),
@@ -51,7 +64,14 @@ const DEEDS: [(Deed, u32); 15] = [
     (Deed::Delete, 1),
     (Deed::Feed, 3),
     (Deed::Sweep, 1),
+    (Deed::Write, 1),
+    (Deed::Read, 1),
+    (Deed::Redispatch, 3),
+    (Deed::FreeHooks, 1),
 ];
+
+/// No town has more epics that are not done.
+const EPICS_MAX: usize = 2;
 
 /// The deacon leaves a convoy alone for so long, or not at all.
 const FEED_PAUSES: [i64; 3] = [0, 30, 300];
@@ -92,6 +112,15 @@ impl Part for Owners {
     }
 
     fn heal(&mut self, _stage: &mut Stage) {}
+
+    /// Nobody works on epics; a person closes them.
+    fn tidy(&mut self, stage: &mut Stage) {
+        let stamp = stage.stamp("cleo");
+        let epics = Visit { stage: &mut *stage, stamp: &stamp }.epics().expect("nothing is wrong any more");
+        for epic in epics {
+            stage.store.close_beads(&[epic], None, &stamp).expect("a person may do this");
+        }
+    }
 }
 
 /// One of them, at one moment.
@@ -106,6 +135,7 @@ impl Visit<'_> {
             Deed::Create => self.create(),
             Deed::Stage => self.stage(),
             Deed::Launch => self.launch(),
+            Deed::Epic => self.epic(),
             Deed::SetStatus => self.set_status(),
             Deed::Add => {
                 let (convoy, members) = (self.any_convoy()?, self.some_beads(3)?);
@@ -149,6 +179,13 @@ impl Visit<'_> {
             }
             Deed::Feed => self.feed(),
             Deed::Sweep => self.stage.store.sweep(self.stamp).map(drop),
+            Deed::Write => self.write(),
+            Deed::Read => self.read(),
+            Deed::Redispatch => self.redispatch(),
+            Deed::FreeHooks => {
+                let age = SignedDuration::from_secs(self.stage.world().lock().rng.i64(0..120));
+                self.stage.store.release_stale_hooks(self.stamp.now - age, self.stamp).map(drop)
+            }
         }
     }
 
@@ -158,7 +195,7 @@ impl Visit<'_> {
             title: "Together".to_owned(),
             members,
             is_owned: self.chance(4),
-            watchers: vec!["cleo".to_owned()],
+            watchers: vec![WATCHER.to_owned()],
             ..NewConvoy::default()
         };
         self.stage.store.create_convoy(&new, self.stamp).map(drop)
@@ -176,9 +213,41 @@ impl Visit<'_> {
     }
 
     fn launch(&mut self) -> Result<(), StoreError> {
-        let words = vec![self.any_convoy()?];
-        let then = if self.chance(3) { Going::Stage } else { Going::Launch { force: true } };
-        self.stage.store.stage_convoy(&Staging { words, title: None, then }, self.stamp).map(drop)
+        let what = self.stage.world().lock().rng.u32(0..4);
+        let words = match what {
+            0 => self.some_beads(4)?,
+            1 => vec![self.any_convoy()?],
+            _ => self.epics()?.into_iter().take(1).collect(),
+        };
+        let then = if self.chance(2) { Going::Stage } else { Going::Launch { force: !self.chance(4) } };
+        if !words.is_empty() {
+            command(self.stage, Errand::Stage(Box::new(Staging { words, title: None, then })));
+        }
+        Ok(())
+    }
+
+    /// Those that are not done, in any order.
+    fn epics(&mut self) -> Result<Vec<String>, StoreError> {
+        let filter = Filter { issue_type: Some("epic".to_owned()), ..Filter::default() };
+        let mut epics: Vec<String> =
+            self.stage.store.list(&filter, 0)?.beads.into_iter().map(|view| view.bead.id).collect();
+        self.stage.world().lock().rng.shuffle(&mut epics);
+        Ok(epics)
+    }
+
+    /// A new one, work for one, or something that waits for one.
+    fn epic(&mut self) -> Result<(), StoreError> {
+        let epics = self.epics()?;
+        if epics.len() < EPICS_MAX && (epics.is_empty() || self.chance(4)) {
+            let mut bead = Bead::new("", "Something big");
+            bead.issue_type = Some("epic".to_owned());
+            let new = NewBead { prefix: RIGS[0].1.to_owned(), parent: None, bead };
+            return self.stage.store.create_bead(&new, self.stamp).map(drop);
+        }
+        let (Some(epic), tasks) = (epics.into_iter().next(), self.some_beads(3)?) else { return Ok(()) };
+        let Some(task) = tasks.first() else { return Ok(()) };
+        let kind = if self.chance(8) { "blocks" } else { "parent-child" };
+        self.stage.store.add_edge(task, &Edge::new(&epic, EdgeType::parse(kind)), self.stamp).map(drop)
     }
 
     /// By hand, as one changes any bead; launching is this for one that is staged.
@@ -222,6 +291,47 @@ impl Visit<'_> {
                 .world()
                 .violation(format!("the deacon was to feed {max} convoys after {pause}, and fed {fed:?}"));
         }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), StoreError> {
+        let bead = self.some_beads(1)?.into_iter().next();
+        let letter = NewLetter {
+            to: WATCHER.to_owned(),
+            subject: format!("{HELLO} from cleo"),
+            body: "How is it going?".to_owned(),
+            bead,
+            run: None,
+        };
+        let id = self.stage.store.send_mail(&letter, self.stamp)?;
+        let there = self.stage.store.inbox(WATCHER, true, usize::MAX >> 1)?.letters;
+        if !there.iter().any(|one| one.id == id && one.subject == letter.subject) {
+            self.stage.world().violation(format!("letter {id} was acknowledged, and is not there"));
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<(), StoreError> {
+        let who = if self.chance(2) { MAYOR } else { WATCHER };
+        let unread: Vec<i64> =
+            self.stage.store.inbox(who, false, 10)?.letters.into_iter().map(|letter| letter.id).collect();
+        let picked = self.stage.world().lock().pick(&unread);
+        let Some(id) = picked else { return Ok(()) };
+        self.stage.store.read_mail(id, self.stamp)?;
+        if self.stage.store.inbox(who, false, usize::MAX >> 1)?.letters.iter().any(|letter| letter.id == id) {
+            self.stage.world().violation(format!("letter {id} was read, and is not"));
+        }
+        Ok(())
+    }
+
+    /// By the policy of the config as it is.
+    fn redispatch(&mut self) -> Result<(), StoreError> {
+        let Some(bead) = self.some_beads(2)?.into_iter().next() else { return Ok(()) };
+        let town = &self.stage.ground.town;
+        let Ok(settings) = Settings::load(town) else { return Ok(()) };
+        let policy = settings.policy(town.root());
+        let answer = self.stage.store.redispatch(&bead, &policy, self.stamp)?;
+        self.stage.world().tell(|| format!("the deacon gives out {bead} again: {answer:?}"));
         Ok(())
     }
 

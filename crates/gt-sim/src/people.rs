@@ -108,23 +108,7 @@ impl Part for People {
 
     /// Everything that only waits for a person is put right.
     fn tidy(&mut self, stage: &mut Stage) {
-        let stamp = stage.stamp("tidy");
-        for bead in self.beads.clone() {
-            let patch = BeadPatch {
-                status: Some(Status::Open),
-                assignee: Some(None),
-                defer_until: Some(None),
-                ..BeadPatch::default()
-            };
-            let Ok(view) = stage.store.bead(&bead) else { continue };
-            let is_done = matches!(view.bead.status, Status::Closed | Status::Tombstone);
-            if !is_done && stage.store.runs_of(&bead).is_ok_and(|runs| !runs.iter().any(gt_store::Run::is_live)) {
-                stage.store.update_bead(&bead, &patch, &stamp).expect("a person may do this");
-            }
-            if !is_done {
-                stage.foretold(|stage| sling_again(stage, &bead, &stamp));
-            }
-        }
+        self.beads.iter().for_each(|bead| set_free(stage, bead));
     }
 
     fn heal(&mut self, stage: &mut Stage) {
@@ -346,6 +330,25 @@ impl People {
         stage.world().tell(|| format!("ann clears {}", if is_all { "everything" } else { &bead }));
         Ok(())
     }
+}
+
+/// Puts right all of a bead that only waits for a person, and has it worked on.
+pub fn set_free(stage: &mut Stage, bead: &str) {
+    let stamp = stage.stamp("tidy");
+    let Ok(view) = stage.store.bead(bead) else { return };
+    if matches!(view.bead.status, Status::Closed | Status::Tombstone) {
+        return;
+    }
+    if stage.store.runs_of(bead).is_ok_and(|runs| !runs.iter().any(gt_store::Run::is_live)) {
+        let patch = BeadPatch {
+            status: Some(Status::Open),
+            assignee: Some(None),
+            defer_until: Some(None),
+            ..BeadPatch::default()
+        };
+        stage.store.update_bead(bead, &patch, &stamp).expect("a person may do this");
+    }
+    stage.foretold(|stage| sling_again(stage, bead, &stamp));
 }
 
 /// A refusal has a text and changes nothing.

@@ -7,9 +7,10 @@ use gt_engine::daemon::Daemon;
 use gt_engine::dispatch::Dispatcher;
 use gt_engine::once;
 use gt_engine::settings::Settings;
+use gt_engine::sling::{self, BadRequest};
 use gt_engine::{Town, TownError, chain};
 use gt_runtime::simulated::SimulatedRuntime;
-use gt_store::{Sling, Store, StoreError};
+use gt_store::{Going, Sling, SlingOutcome, Slung, Staging, Store, StoreError};
 
 use crate::around::Around;
 use crate::fleet::Fleet;
@@ -32,6 +33,8 @@ pub enum Errand {
     CarryOn,
     /// `gt scheduler run`.
     Run,
+    /// `gt convoy stage` and `launch`.
+    Stage(Box<Staging>),
     /// `gt polecat stop`, once the order is stored.
     SeeStopped(String),
 }
@@ -117,12 +120,9 @@ impl Ground {
             Errand::Daemon => {}
             Errand::Sling(sling) => {
                 let settings = Settings::load(&self.town)?;
-                if settings.policy(self.town.root()).is_deferred {
-                    once::schedule(&mut store, sling, &dispatcher.stamp())?;
-                } else {
-                    once::sling(&mut dispatcher, &mut store, sling)?;
-                }
+                self.sling(&mut dispatcher, &mut store, &settings, sling)?;
             }
+            Errand::Stage(staging) => self.stage(around, &mut dispatcher, &mut store, staging)?,
             Errand::CarryOn => {
                 if !gt_engine::surroundings::Surroundings::has_daemon(around, &self.town) {
                     once::carry_on(&mut dispatcher, &mut store)?;
@@ -141,6 +141,60 @@ impl Ground {
         }
         Ok(())
     }
+}
+
+impl Ground {
+    /// By the mode that the config says.
+    fn sling(
+        &self,
+        dispatcher: &mut Dispatcher,
+        store: &mut Store,
+        settings: &Settings,
+        wanted: &Sling,
+    ) -> Result<Vec<Slung>, TownError> {
+        if settings.policy(self.town.root()).is_deferred {
+            return once::schedule(store, wanted, &dispatcher.stamp());
+        }
+        once::sling(dispatcher, store, wanted).map(|(slung, _)| slung)
+    }
+
+    /// Stages; whoever launches slings the first wave afterwards, and all of it has an answer.
+    fn stage(
+        &self,
+        around: &Around,
+        dispatcher: &mut Dispatcher,
+        store: &mut Store,
+        staging: &Staging,
+    ) -> Result<(), TownError> {
+        let staged = store.stage_convoy(staging, &dispatcher.stamp())?;
+        let step = around.world.lock().step;
+        let first = staged.first_wave();
+        if staged.plan.has_errors() || staging.then == Going::Stage || first.is_empty() {
+            return Ok(());
+        }
+        let settings = Settings::load(&self.town)?;
+        let meant = match sling::members(first.clone(), &staging.words, &self.town, store, &settings) {
+            Err(BadRequest::Town(error)) => return Err(error),
+            Err(bad) => {
+                around.world.violation(format!("the first wave of {staging:?} cannot be slung: {bad}"));
+                return Ok(());
+            }
+            Ok(meant) => meant,
+        };
+        let slung = self.sling(dispatcher, store, &settings, &meant)?;
+        let is_told = |bead: &String| slung.iter().any(|one| one.bead == *bead && is_answer(one));
+        if let Some(bead) = first.iter().find(|bead| !is_told(bead)) {
+            around.world.violation(format!("{bead} was launched, and nothing was said of it: {slung:?}"));
+        }
+        around.world.lock().launched.extend(staged.convoy.map(|convoy| (convoy, step)));
+        Ok(())
+    }
+}
+
+/// It is on its way, or there is a reason.
+fn is_answer(slung: &Slung) -> bool {
+    let is_on_its_way = matches!(slung.outcome, SlingOutcome::Scheduled | SlingOutcome::AlreadyScheduled);
+    is_on_its_way || slung.reason.as_ref().is_some_and(|reason| !reason.trim().is_empty())
 }
 
 fn chain_of(error: &TownError) -> String {

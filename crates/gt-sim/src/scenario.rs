@@ -11,6 +11,7 @@ use gt_core::run::Outcome;
 use gt_store::{NewBead, Report, Run};
 use jiff::SignedDuration;
 
+use crate::agents::{self, Line};
 use crate::faults::Faults;
 use crate::judge::Judge;
 use crate::knobs::Knobs;
@@ -153,6 +154,12 @@ impl Scenario {
         let answer = self.stage.store.report(&report, &stamp);
         self.look();
         answer.map(|changed| changed.is_some()).map_err(|error| error.to_string())
+    }
+
+    /// An agent prints something; whoever listens hears of it.
+    pub fn print(&mut self, run: &str, line: Line) {
+        agents::print(&mut self.stage, run, line);
+        self.look();
     }
 
     pub fn end(&mut self, run: &str, code: i32) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::agents::Agents;
 use crate::coverage::Coverage;
+use crate::imports::Imports;
 use crate::judge::Judge;
 use crate::owners::Owners;
 use crate::part::Part;
@@ -17,7 +18,7 @@ const MOVES_WEIGHT: u32 = 60;
 /// Everybody is given this long to notice what happened before they are said to sleep.
 const NOTICE: Duration = Duration::from_millis(50);
 /// A world that has not come to rest after so many rounds never will.
-const ROUNDS_MAX: usize = 4_000;
+const ROUNDS_MAX: usize = 8_000;
 /// How many moves lie between two rounds at the most.
 const MOVES_MAX: usize = 20_000;
 
@@ -83,8 +84,15 @@ impl Sim {
         let judge = Judge::new(&stage);
         let people = People::new(&mut stage.world().lock().rng);
         let owners = Owners::new(&mut stage.world().lock().rng);
-        let parts: Vec<Box<dyn Part>> =
-            vec![Box::new(Trouble), Box::new(Hours), Box::new(people), Box::new(owners), Box::new(Agents::default())];
+        let imports = Imports::new(&mut stage.world().lock().rng);
+        let parts: Vec<Box<dyn Part>> = vec![
+            Box::new(Trouble),
+            Box::new(Hours),
+            Box::new(people),
+            Box::new(owners),
+            Box::new(Agents::default()),
+            Box::new(imports),
+        ];
         Sim { plan, stage, judge, parts }
     }
 

@@ -107,6 +107,7 @@ impl Stage {
     pub fn step_strand(&mut self, pid: Pid) {
         let reads_since = self.world().lock().processes.get(&pid).map(|process| process.reads_since);
         self.reads_since = reads_since;
+        self.world().lock().mover = Some(pid);
         let Some(strand) = self.strands.get_mut(&pid) else { return };
         let end = strand.go_on();
         if let Some(end) = end {

@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::faults::Faults;
 use crate::model::Unable;
+use crate::silence::Sign;
 
 /// When every simulation begins.
 const EPOCH: &str = "2026-06-01T00:00:00Z";
@@ -85,6 +86,19 @@ pub struct World {
     pub unable: BTreeMap<String, Unable>,
     /// Runs that went with the place they ran in, as far as that is not forgotten.
     pub lost: BTreeMap<String, bool>,
+    /// The last sign of life of each run that leaves any.
+    pub signs: BTreeMap<String, Sign>,
+    /// What each process has read of them.
+    pub read_signs: BTreeMap<Pid, BTreeMap<String, Sign>>,
+    /// Runs that were interrupted and have not answered it; and what of it the judge has not seen.
+    pub pokes: Vec<String>,
+    pub interrupts: Vec<String>,
+    /// Convoys that somebody has launched to the end, and in which step they were opened.
+    pub launched: Vec<(String, usize)>,
+    /// Who has moved last.
+    pub mover: Option<Pid>,
+    /// When the clock was set last.
+    pub set_at: Duration,
     /// What must not be, seen by those who are not the judge.
     pub violations: Vec<String>,
     /// What has happened, if somebody wants to know.
@@ -118,6 +132,13 @@ impl Shared {
             acknowledged: Vec::new(),
             unable: BTreeMap::new(),
             lost: BTreeMap::new(),
+            signs: BTreeMap::new(),
+            read_signs: BTreeMap::new(),
+            pokes: Vec::new(),
+            interrupts: Vec::new(),
+            launched: Vec::new(),
+            mover: None,
+            set_at: Duration::ZERO,
             violations: Vec::new(),
             story: tells.then(Vec::new),
         })))
@@ -162,13 +183,24 @@ impl World {
     /// Sets the clock forward or back.
     pub fn shift_clock(&mut self, by: SignedDuration) {
         self.clock_error += by;
-        self.n_clock_jumps += 1;
+        self.note_jump();
     }
 
     /// The clock is right again.
     pub fn mend_clock(&mut self) {
         self.clock_error = SignedDuration::ZERO;
+        self.note_jump();
+    }
+
+    fn note_jump(&mut self) {
         self.n_clock_jumps += 1;
+        self.set_at = self.uptime;
+    }
+
+    /// An agent has printed something; with `is_excused`, that it has reason to be silent from now on.
+    pub fn give_sign(&mut self, run: &str, is_excused: bool) {
+        let sign = Sign { at: self.now(), uptime: self.uptime, is_excused };
+        self.signs.insert(run.to_owned(), sign);
     }
 
     pub fn new_run(&mut self) -> String {

@@ -14,7 +14,7 @@ type Case = (i64, Option<i64>, Option<i64>, i64);
 #[test]
 fn silence_is_reported_then_interrupted_then_stopped_and_a_sign_of_life_starts_over() {
     let span = SignedDuration::from_secs(60);
-    let cases: [(Case, Step); 16] = [
+    let cases: [(Case, Step); 18] = [
         ((0, None, None, 0), Step::Wait(at(60))),
         ((0, None, None, 59), Step::Wait(at(60))),
         ((0, None, None, 60), Step::Report),
@@ -31,9 +31,11 @@ fn silence_is_reported_then_interrupted_then_stopped_and_a_sign_of_life_starts_o
         ((122, Some(60), Some(120), 180), Step::Stop),
         ((123, Some(60), Some(120), 180), Step::Wait(at(183))),
         ((123, Some(60), Some(120), 183), Step::Report),
-        // A clock that was set back makes nobody hurry.
+        // A clock that was set back makes nobody hurry; what was noted before it was does not count.
         ((500, None, None, 0), Step::Wait(at(560))),
-        ((0, Some(500), None, 120), Step::Wait(at(560))),
+        ((0, Some(500), None, 120), Step::Report),
+        ((0, Some(60), Some(500), 120), Step::Report),
+        ((100, Some(500), None, 120), Step::Wait(at(160))),
     ];
     for ((since, stalled, interrupted, now), wanted) in cases {
         let silence = Silence { since: at(since), stalled_at: stalled.map(at), interrupted_at: interrupted.map(at) };

@@ -14,6 +14,7 @@ use gt_store::{Run, Store};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Dispatcher, known};
+use crate::agents;
 use crate::error::TownError;
 use crate::settings::Settings;
 use crate::signs;
@@ -24,24 +25,40 @@ use crate::town::Town;
 pub(super) struct Looks {
     span: SignedDuration,
     by_run: BTreeMap<String, Timestamp>,
+    /// Signs that lie ahead, because the clock was set back after them, and when they were first seen.
+    ahead: BTreeMap<String, (Timestamp, Timestamp)>,
 }
 
 impl Looks {
     /// Forgets who is not watched any more, and everybody when the span has changed.
     fn follow(&mut self, watched: &[&Run], span: SignedDuration) {
         if self.span != span {
-            *self = Looks { span, by_run: BTreeMap::new() };
+            *self = Looks { span, ..Looks::default() };
         }
         if !self.by_run.is_empty() {
             let watched: BTreeSet<&str> = watched.iter().map(|run| run.id.as_str()).collect();
             self.by_run.retain(|id, _| watched.contains(id.as_str()));
+            self.ahead.retain(|id, _| watched.contains(id.as_str()));
         }
     }
 
-    /// When its silence could have lasted too long.
-    fn next(&self, run: &Run, span: SignedDuration) -> Timestamp {
+    /// When its silence could have lasted too long; what lies further ahead was reckoned before the clock was set back.
+    fn next(&self, run: &Run, span: SignedDuration, now: Timestamp) -> Timestamp {
         let answered = run.interrupted_at.or(run.stalled_at).unwrap_or_else(|| last_known(run));
-        self.by_run.get(&run.id).copied().unwrap_or_else(|| after(answered, span))
+        let next = self.by_run.get(&run.id).copied().unwrap_or_else(|| after(answered, span));
+        if next > after(now, span) { now } else { next }
+    }
+
+    /// Since when a run is silent. A sign that lies ahead counts from when it was first seen to do so.
+    fn since(&mut self, run: &Run, sign: Timestamp, now: Timestamp) -> Timestamp {
+        if let Some((_, seen)) = self.ahead.get(&run.id).filter(|(known, seen)| *known == sign && *seen <= now) {
+            return *seen; // though the clock may have caught up
+        }
+        if sign > now {
+            self.ahead.insert(run.id.clone(), (sign, now));
+            return now;
+        }
+        Some(last_known(run)).filter(|at| *at <= now).map_or(sign, |at| at.max(sign))
     }
 }
 
@@ -52,7 +69,7 @@ impl Dispatcher {
         let now = self.now();
         let watched: Vec<&Run> = runs.iter().copied().filter(|run| is_watched(run, now)).collect();
         self.looks.follow(&watched, span);
-        let due: Vec<&Run> = watched.into_iter().filter(|run| now >= self.looks.next(run, span)).collect();
+        let due: Vec<&Run> = watched.into_iter().filter(|run| now >= self.looks.next(run, span, now)).collect();
         if due.is_empty() {
             return Ok(());
         }
@@ -62,7 +79,10 @@ impl Dispatcher {
         for run in due {
             // Where nobody can tell nobody is blamed.
             let next = match signs.get(&run.id) {
-                Some(at) => self.answer(run, last_known(run).max(*at), store, span)?,
+                Some(at) => {
+                    let since = self.looks.since(run, *at, now);
+                    self.answer(run, since, store, settings)?
+                }
                 None => after(now, span),
             };
             self.looks.by_run.insert(run.id.clone(), next);
@@ -76,12 +96,14 @@ impl Dispatcher {
         run: &Run,
         since: Timestamp,
         store: &mut Store,
-        span: SignedDuration,
+        settings: &Settings,
     ) -> Result<Timestamp, TownError> {
         let stamp = self.stamp();
+        let span = settings.stall_after.unwrap_or(SignedDuration::MAX);
         let silence = Silence { since, stalled_at: run.stalled_at, interrupted_at: run.interrupted_at };
         match witness::step(silence, span, stamp.now) {
             Step::Wait(at) => return Ok(at),
+            _ if self.has_reason(run, settings) => {}
             Step::Report => drop(store.report_stall(run, since, &stamp)?),
             Step::Interrupt => {
                 // One that does not reach it is as good as one that it ignores.
@@ -103,10 +125,18 @@ impl Dispatcher {
         Ok(after(stamp.now, span))
     }
 
+    /// Whether its last word was that it waits, or has nothing more to do. What is recorded may be old: nobody need have
+    /// listened since.
+    fn has_reason(&mut self, run: &Run, settings: &Settings) -> bool {
+        let (now, speaks) = (self.now(), agents::speaks(&settings.config, &run.agent));
+        let telling = self.listener.words_of(&self.town, run, speaks, false, now);
+        telling.and_then(|telling| telling.told.activity()).is_some_and(|activity| activity != Activity::Working)
+    }
+
     /// When the silence of a run has to be looked at, if it is watched.
     pub(super) fn next_witness(&self, run: &Run, settings: &Settings) -> Option<Timestamp> {
-        let span = settings.stall_after?;
-        is_watched(run, self.now()).then(|| self.looks.next(run, span))
+        let (now, span) = (self.now(), settings.stall_after?);
+        is_watched(run, now).then(|| self.looks.next(run, span, now))
     }
 }
 

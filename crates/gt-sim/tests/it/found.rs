@@ -9,6 +9,7 @@ use gt_core::run::{Outcome, RunState};
 use gt_engine::daemon::Cause;
 use gt_runtime::StartError;
 use gt_runtime::simulated::StartOutcome;
+use gt_sim::agents::Line;
 use gt_sim::knobs::Knobs;
 use gt_sim::people::sling_of;
 use gt_sim::processes::Errand;
@@ -416,4 +417,88 @@ fn a_clock_that_is_set_back_does_not_starve_a_convoy() {
         scenario.set_clock(SignedDuration::from_hours(-1));
     }
     assert_eq!(fed.into_iter().flat_map(|convoy| convoy.beads).collect::<Vec<_>>(), beads, "{}", scenario.story());
+}
+
+/// A town in which a minute of silence is too long, and a run that has just been started in it.
+fn with_silent_run() -> (Scenario, String) {
+    let mut scenario = Scenario::new(Knobs { stall_after: 60, ..Knobs::calm() });
+    let bead = scenario.bead("Work");
+    for errand in [Errand::Sling(Box::new(sling_of(vec![bead]))), Errand::Run] {
+        let command = scenario.launch(errand);
+        scenario.finish(command);
+    }
+    let run = scenario.running()[0].clone();
+    (scenario, run)
+}
+
+/// Seed 43: nobody listened while an agent said that it waits, and the first to look took it for stalled.
+#[test]
+fn a_run_that_waits_and_was_not_heard_is_not_taken_for_stalled() {
+    let (mut scenario, run) = with_silent_run();
+    scenario.print(&run, Line::Asks);
+    scenario.pass(Duration::from_secs(61));
+    let looker = scenario.launch(Errand::Run);
+    scenario.finish(looker);
+    assert!(!scenario.story().contains("run.stalled"), "{}", scenario.story());
+    scenario.print(&run, Line::GoesOn);
+    scenario.pass(Duration::from_secs(61));
+    let looker = scenario.launch(Errand::Run);
+    scenario.finish(looker);
+    assert!(scenario.story().contains("run.stalled"), "{}", scenario.story());
+}
+
+/// Seed 209: a clock that was set back kept a silent run from being reported until it had caught up.
+#[test]
+fn a_silent_run_is_reported_though_the_clock_was_set_back() {
+    let (mut scenario, _) = with_silent_run();
+    scenario.launch(Errand::Daemon);
+    scenario.settle();
+    scenario.set_clock(SignedDuration::from_hours(-1));
+    scenario.stage.tell_config();
+    scenario.bead("Something that happens");
+    scenario.settle();
+    for _ in 0..3 {
+        assert!(!scenario.story().contains("run.stopping"), "{}", scenario.story());
+        scenario.pass(Duration::from_secs(61));
+        scenario.settle();
+    }
+    let story = scenario.story();
+    for rung in ["run.stalled", "run.interrupted", "run.stopping"] {
+        assert!(story.contains(rung), "{story}");
+    }
+}
+
+/// Seed 682: between the look at a run and the report of its silence it had said that it is done.
+#[test]
+fn a_run_that_spoke_after_it_was_looked_at_is_not_reported_as_silent() {
+    let (mut scenario, run) = with_silent_run();
+    scenario.pass(Duration::from_secs(61));
+    let looker = scenario.launch(Errand::Run);
+    scenario.step_until(looker, |scenario| scenario.story().contains("looks for signs of life"));
+    assert_eq!(scenario.say(&run, Outcome::Completed), Ok(true));
+    scenario.finish(looker);
+    assert!(!scenario.story().contains("run.stalled"), "{}", scenario.story());
+}
+
+/// Seed 519: fewer failures were allowed after as many had been, so the circuit broke late, and nobody was written to.
+#[test]
+fn whoever_lowers_what_may_fail_is_told_of_the_circuit_that_breaks_by_it() {
+    let knobs = Knobs { max_failures: 3, ..Knobs::calm() };
+    let mut scenario = Scenario::new(knobs.clone());
+    let bead = scenario.bead("Work");
+    let queue = scenario.launch(Errand::Sling(Box::new(sling_of(vec![bead.clone()]))));
+    scenario.finish(queue);
+    for n_failed in 0..3 {
+        if n_failed == 2 {
+            scenario.stage.configure(Knobs { max_failures: 2, ..knobs.clone() });
+        }
+        let why = StartError::Failed { cause: "so it was drawn".to_owned() };
+        scenario.stage.ground.runtime.expect_start([StartOutcome::Fails(why)]);
+        scenario.pass(Duration::from_secs(600));
+        let starter = scenario.launch(Errand::Run);
+        scenario.finish(starter);
+    }
+    let letters = scenario.stage.store.inbox("mayor", false, 9).expect("the store answers").letters;
+    let subjects: Vec<String> = letters.into_iter().map(|letter| letter.subject).collect();
+    assert_eq!(subjects, [format!("the circuit of {bead} is broken")], "{}", scenario.story());
 }

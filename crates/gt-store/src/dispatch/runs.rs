@@ -428,11 +428,18 @@ fn reopen(tx: &Connection, context: &Context, failure: &NotStarted, policy: &Pol
         records::save(tx, context.bead, &record)?;
         contexts::close(tx, context, CloseReason::CircuitBroken, Some(&failure.error), stamp)?;
         // Every try that is let through later breaks it again; one letter says it all.
-        if context.failures < policy.max_failures {
+        if failures <= n_failed_starts(tx, context)? {
             alarms::circuit_broken(tx, &work, failures, &failure.error, stamp)?;
         }
     }
     Ok(())
+}
+
+/// Starts of a context that failed; one that a broken circuit has let through counts more failures than it has had.
+fn n_failed_starts(tx: &Connection, context: &Context) -> Result<i64> {
+    let sql = "SELECT count(*) FROM run WHERE bead = ?1 AND context = ?2 AND outcome = ?3";
+    let arguments = params![context.bead, context.id, Outcome::NotStarted.as_str()];
+    Ok(tx.prepare_cached(sql)?.query_row(arguments, |row| row.get(0))?)
 }
 
 /// Takes the bead off the run's hook, unless somebody else has taken it, and the run's name off the bead.

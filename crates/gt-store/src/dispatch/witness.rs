@@ -52,11 +52,12 @@ impl Store {
     }
 }
 
-/// One rung up, from where the run was seen.
+/// One rung up, from where the run was seen. Who has spoken since, or waits by now, or is done, is silent with reason.
 fn climb(tx: &Connection, run: &Run, change: &str, stamp: &Stamp) -> Result<bool> {
     let sql = format!(
         "UPDATE run SET {change} WHERE id = ?1 AND state = 'working' AND stop_at IS NULL AND stalled_at IS ?3
-           AND interrupted_at IS ?4"
+           AND interrupted_at IS ?4 AND said IS NULL AND waiting_for IS NULL
+           AND EXISTS (SELECT 1 FROM bead WHERE bead.key = run.bead AND bead.standing IS NOT NULL)"
     );
     let seen = [run.stalled_at, run.interrupted_at].map(|at| at.map(micros));
     Ok(tx.prepare_cached(&sql)?.execute(params![run.id, micros(stamp.now), seen[0], seen[1]])? > 0)
