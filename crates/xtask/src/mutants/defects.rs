@@ -5,6 +5,7 @@
 //! design breaks no promise is not on the list; docs/simulation.md says which those are.
 
 mod convoys;
+mod recovery;
 
 use std::sync::LazyLock;
 
@@ -41,7 +42,8 @@ const PACE: &str = "crates/gt-engine/src/pace.rs";
 const DISPATCH: &str = "crates/gt-engine/src/dispatch.rs";
 
 /// Every defect.
-pub(super) static DEFECTS: LazyLock<Vec<Defect>> = LazyLock::new(|| [DISPATCHING, convoys::DEFECTS].concat());
+pub(super) static DEFECTS: LazyLock<Vec<Defect>> =
+    LazyLock::new(|| [DISPATCHING, convoys::DEFECTS, recovery::DEFECTS].concat());
 
 /// What is wrong with dispatch.
 const DISPATCHING: &[Defect] = &[
