@@ -1,9 +1,10 @@
 //! Moving a target forward in a repository, also where somebody has it checked out; deleting branches that are part of it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::history::is_part_of;
-use super::{MergeError, commit_of, find_commit, here, there};
+use super::{MergeError, commit_of, find_commit, git_dir, here, there};
 use crate::git::{Git, complaint, said, text_of};
 
 const CHANGED: &str = "has uncommitted changes";
@@ -111,26 +112,48 @@ fn obstacle(stderr: &[u8]) -> String {
     }
 }
 
+/// A place that has a branch checked out.
+struct Checkout {
+    path: PathBuf,
+    /// Nothing is checked out by name meanwhile, but the branch will be moved when it is over.
+    is_rebasing: bool,
+}
+
 /// The one place where a branch is checked out, if any.
 fn checkout_of(repository: &Path, branch: &str) -> Result<Option<PathBuf>, MergeError> {
     let mut checkouts = checkouts_of(repository, branch)?;
     let first = checkouts.pop();
     match (first, checkouts.pop()) {
-        (_, Some(second)) => Err(busy(&second, "so has another worktree")),
-        (Some(path), _) if !path.is_dir() => Err(busy(&path, "is not there now, but locked")),
-        (first, _) => Ok(first),
+        (_, Some(second)) => Err(busy(&second.path, "so has another worktree")),
+        (Some(only), _) if !only.path.is_dir() => Err(busy(&only.path, "is not there now, but locked")),
+        (Some(only), _) if only.is_rebasing => Err(busy(&only.path, "is in the middle of a rebase")),
+        (only, _) => Ok(only.map(|checkout| checkout.path)),
     }
 }
 
 /// Where a branch is checked out. A worktree whose directory is gone has nothing checked out, unless it is locked: then
 /// it is believed to come back.
-fn checkouts_of(repository: &Path, branch: &str) -> Result<Vec<PathBuf>, MergeError> {
+fn checkouts_of(repository: &Path, branch: &str) -> Result<Vec<Checkout>, MergeError> {
     let listed = Git::at(repository).args(["worktree", "list", "--porcelain"]).run("list worktrees")?;
-    let wanted = format!("branch {}", here(branch));
-    let has_branch = |block: &&str| block.lines().any(|line| line == wanted);
-    let is_gone = |block: &str| block.lines().any(|line| line == "prunable" || line.starts_with("prunable "));
-    let blocks = listed.split("\n\n").filter(has_branch).filter(|block| !is_gone(block));
-    Ok(blocks.filter_map(|block| block.lines().next()?.strip_prefix("worktree ")).map(PathBuf::from).collect())
+    let mut checkouts = Vec::new();
+    for block in listed.split("\n\n") {
+        let has = |wanted: &str| block.lines().any(|line| line == wanted);
+        let is_gone = block.lines().any(|line| line.starts_with("prunable"));
+        let Some(path) = block.lines().next().and_then(|line| line.strip_prefix("worktree ")).map(PathBuf::from) else {
+            continue;
+        };
+        let is_rebasing = has("detached") && path.is_dir() && is_rebasing(&path, branch)?;
+        if !is_gone && (is_rebasing || has(&format!("branch {}", here(branch)))) {
+            checkouts.push(Checkout { path, is_rebasing });
+        }
+    }
+    Ok(checkouts)
+}
+
+fn is_rebasing(path: &Path, branch: &str) -> Result<bool, MergeError> {
+    let git_dir = git_dir(path)?;
+    let name_of = |state: &str| fs::read_to_string(git_dir.join(state).join("head-name")).unwrap_or_default();
+    Ok(["rebase-merge", "rebase-apply"].iter().any(|state| name_of(state).trim_end() == here(branch)))
 }
 
 fn busy(path: &Path, why: &str) -> MergeError {

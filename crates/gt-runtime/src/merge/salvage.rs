@@ -116,25 +116,21 @@ impl<'a> Index<'a> {
         let top = Git::at(self.worktree).args(["rev-parse", "--show-toplevel"]).run("find the worktree")?;
         let can_save = |path: &Vec<u8>| can_save(&Path::new(&top).join(OsStr::from_bytes(path)));
         let (saved, left_out): (Vec<_>, Vec<_>) = paths.into_iter().partition(can_save);
-        let list = saved.into_iter().flat_map(|path| [path, vec![0]]).flatten().collect::<Vec<u8>>();
         let plainly = ["-c", "core.safecrlf=false", "update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-        self.git(&plainly).input(&list)?.run("save changes")?;
-        self.resolve_left_out(&left_out)?;
+        self.git(&plainly).input(&terminated(&saved))?.run("save changes")?;
+        self.settle(&left_out)?;
         Ok(left_out.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 
-    /// A conflict in a file that is left out would keep the tree from being written.
-    fn resolve_left_out(&self, left_out: &[Vec<u8>]) -> Result<(), MergeError> {
+    /// A conflict in a file that is left out would keep the tree from being written; it stays as committed.
+    fn settle(&self, left_out: &[Vec<u8>]) -> Result<(), MergeError> {
         let unmerged = self.git(&["diff", "--name-only", "--diff-filter=U", "-z"]).run_for_bytes("look for changes")?;
         let unmerged: BTreeSet<&[u8]> = unmerged.split(|byte| *byte == 0).collect();
-        let list: Vec<u8> = left_out
-            .iter()
-            .filter(|path| unmerged.contains(path.as_slice()))
-            .flat_map(|path| [path.as_slice(), &[0]])
-            .flatten()
-            .copied()
-            .collect();
-        self.git(&["update-index", "--force-remove", "-z", "--stdin"]).input(&list)?.run("save changes")?;
+        let list = terminated(left_out.iter().filter(|path| unmerged.contains(path.as_slice())));
+        if !list.is_empty() {
+            let reset = ["--literal-pathspecs", "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"];
+            self.git(&reset).input(&list)?.run("save changes")?;
+        }
         Ok(())
     }
 
@@ -152,6 +148,11 @@ impl Drop for Index<'_> {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// Paths as git reads them: each with a zero byte after it.
+fn terminated<'a>(paths: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<u8> {
+    paths.into_iter().flat_map(|path| path.iter().chain(&[0])).copied().collect()
 }
 
 /// Whether git can take a file in: a readable one of a bearable size, a link, or one that is gone.

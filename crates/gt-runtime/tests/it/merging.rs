@@ -1,19 +1,24 @@
 //! Merging, with real git: a repository, an origin, and what can be in the way between them.
 
+mod gates;
 mod history;
 mod landing;
 mod remotes;
+mod salvaging;
 mod stacking;
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::fs::{OFlags, fcntl_setfl};
 use tempfile::TempDir;
 
 /// No call that is waited for takes as long, unless something is wrong.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A directory with repositories in it.
 struct Yard {
@@ -102,4 +107,36 @@ fn commit(dir: &Path, file: &str, text: &str) -> String {
 
 fn text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap()
+}
+
+/// Shows that processes are gone: they hold it open for as long as they live.
+struct Lifeline {
+    reader: File,
+    path: PathBuf,
+}
+
+impl Lifeline {
+    fn new(path: PathBuf) -> Self {
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let reader = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path).unwrap();
+        fcntl_setfl(&reader, OFlags::empty()).unwrap();
+        Self { reader, path }
+    }
+
+    /// What a shell does to hold it, and its children with it; it says so in one byte.
+    fn held(&self) -> String {
+        format!("exec 9>{}; printf . >&9", self.path.display())
+    }
+
+    /// Waits until somebody holds it.
+    fn wait_until_held(&mut self) {
+        // Without a writer, reading ends at once.
+        let _writer = OpenOptions::new().write(true).open(&self.path).unwrap();
+        self.reader.read_exact(&mut [0]).unwrap();
+    }
+
+    /// Waits until nobody holds it any more.
+    fn wait_until_dropped(mut self) {
+        self.reader.read_to_end(&mut Vec::new()).unwrap();
+    }
 }

@@ -102,6 +102,22 @@ fn a_target_that_another_worktree_has_is_moved_there() {
 }
 
 #[test]
+fn a_branch_in_the_middle_of_a_rebase_is_left_alone() {
+    let (yard, base, work) = yard_with_work();
+    commit(&yard.rig, "file", "two\n");
+    git(&yard.rig, &["-c", "sequence.editor=sed -i s/^pick/edit/", "rebase", "--quiet", "-i", &base]);
+    assert_eq!(git(&yard.rig, &["status", "--porcelain"]), "");
+    assert_busy(can_land(&yard.rig, "main"), &yard.rig, "is in the middle of a rebase");
+    let tip = yard.tip("main");
+    assert!(matches!(land(&yard.rig, "main", &base, &work), Err(MergeError::Moved { .. })));
+    let (base, work) = (tip.clone(), git(&yard.rig, &["commit-tree", "main^{tree}", "-p", "main", "-m", "more"]));
+    assert_busy(land(&yard.rig, "main", &base, &work), &yard.rig, "is in the middle of a rebase");
+    git(&yard.rig, &["branch", "release"]);
+    assert!(!delete_branch(&yard.rig, "main", "release").unwrap());
+    assert_eq!(yard.tip("main"), tip);
+}
+
+#[test]
 fn a_worktree_that_is_gone_is_not_in_the_way_unless_it_is_locked() {
     let (yard, base, work) = yard_with_work();
     git(&yard.rig, &["checkout", "--quiet", "--detach"]);
@@ -128,13 +144,13 @@ fn a_target_that_nobody_has_checked_out_is_swapped() {
 #[test]
 fn a_bare_repository_can_be_landed_in() {
     let yard = Yard::with_origin();
-    let bare = yard.path("origin.git");
-    let base = git(&bare, &["rev-parse", "main"]);
+    let origin = yard.path("origin.git");
+    let base = git(&origin, &["rev-parse", "main"]);
     let work = commit(&yard.rig, "work", "done\n");
     git(&yard.rig, &["push", "--quiet", "origin", "HEAD:refs/heads/gt/one"]);
-    can_land(&bare, "main").unwrap();
-    land(&bare, "main", &base, &work).unwrap();
-    assert_eq!(git(&bare, &["rev-parse", "main"]), work);
+    can_land(&origin, "main").unwrap();
+    land(&origin, "main", &base, &work).unwrap();
+    assert_eq!(git(&origin, &["rev-parse", "main"]), work);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use gt_runtime::merge::{Base, MergeError, base, push, push_branch};
 
-use super::{LONG, Yard, commit, git};
+use super::{LONG, Lifeline, Yard, commit, git};
 
 fn base_of(repository: &Path) -> Result<Base, MergeError> {
     base(repository, "main", LONG)
@@ -33,7 +33,7 @@ fn the_base_is_here_or_there_whichever_is_ahead() {
     let later = yard.other_pushes("later");
     match base_of(&yard.rig) {
         Err(MergeError::Parted { target, here, there }) => {
-            assert_eq!((target.as_str(), here, there), ("main", ours, later))
+            assert_eq!((target.as_str(), here, there), ("main", ours, later));
         }
         other => panic!("they have parted, but: {other:?}"),
     }
@@ -80,8 +80,8 @@ fn an_origin_that_is_not_there_is_an_error() {
 #[test]
 fn an_origin_that_does_not_answer_is_given_up() {
     let yard = Yard::with_origin();
-    let (program, pid) = (yard.path("hangs"), yard.path("pid"));
-    fs::write(&program, format!("#!/bin/sh\necho $$ > {}\nexec sleep 600\n", pid.display())).unwrap();
+    let (program, lifeline) = (yard.path("hangs"), Lifeline::new(yard.path("lifeline")));
+    fs::write(&program, format!("#!/bin/sh\n{}\nsleep 600\n", lifeline.held())).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     git(&yard.rig, &["config", "remote.origin.uploadpack", program.to_str().unwrap()]);
     let started = Instant::now();
@@ -90,6 +90,7 @@ fn an_origin_that_does_not_answer_is_given_up() {
         other => panic!("nobody answered, but: {other:?}"),
     }
     assert!(started.elapsed() < LONG);
+    lifeline.wait_until_dropped();
 }
 
 #[test]
