@@ -132,7 +132,11 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         "context.scheduled by witness"
         | "context.scheduled by agent"
         | "context.scheduled by feed"
-        | "context.scheduled by deacon" => !is_done && !is_queued && run == None,
+        | "context.scheduled by deacon"
+        // Of a convoy, which nobody works on.
+        | "convoy.fed"
+        | "convoy.staged"
+        | "convoy.launched" => !is_done && !is_queued && run == None,
         "context.scheduled by breaker" | "convoy.changed" => !is_queued && run == None,
         "context.failed" | "context.closed circuit-broken" => is_queued && run == None,
         "context.closed cleared" => is_queued,
@@ -153,9 +157,7 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         "run.ended not-started" => !is_queued && matches!(run, Starting | Stopping),
         "run.ended stopped" | "run.ended timed-out" => !is_done && run == Stopping,
         "polecat.kept" => run == None,
-        // Of a convoy, which nobody works on.
         "convoy.landed" | "convoy.closed" | "convoy.cancelled" => is_done && !is_queued && run == None,
-        "convoy.fed" | "convoy.staged" | "convoy.launched" => !is_done && !is_queued && run == None,
         _ => false,
     }
 }

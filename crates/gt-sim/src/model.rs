@@ -200,7 +200,9 @@ impl Model {
         let mut label = event.kind.clone();
         match event.kind.as_str() {
             // What was deleted here is closed elsewhere.
-            "bead.closed" if bead.is_done && event.data.get("imported").is_some() => label = "bead.updated".to_owned(),
+            "bead.closed" if bead.is_done && event.data.get("imported").is_some() => {
+                "bead.updated".clone_into(&mut label);
+            }
             "bead.closed" | "bead.deleted" => bead.is_done = true,
             "bead.reopened" => bead.is_done = false,
             "context.scheduled" => {

@@ -494,7 +494,7 @@ fn whoever_lowers_what_may_fail_is_told_of_the_circuit_that_breaks_by_it() {
         }
         let why = StartError::Failed { cause: "so it was drawn".to_owned() };
         scenario.stage.ground.runtime.expect_start([StartOutcome::Fails(why)]);
-        scenario.pass(Duration::from_secs(600));
+        scenario.pass(Duration::from_mins(10));
         let starter = scenario.launch(Errand::Run);
         scenario.finish(starter);
     }

@@ -116,12 +116,11 @@ pub(super) const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "circuit-breaks-silently",
-        what: "Nobody is written to when a circuit breaks because fewer failures are allowed than there have been.",
+        what: "Nobody is written to when a circuit breaks.",
         edits: &[Edit {
             file: RUNS,
             from: r"if failures <= n_failed_starts(tx, context)? {",
-            to: r#"let is_known = crate::defect("circuit-breaks-silently") && context.failures >= policy.max_failures;
-        if failures <= n_failed_starts(tx, context)? && !is_known {"#,
+            to: r#"if failures <= n_failed_starts(tx, context)? && !crate::defect("circuit-breaks-silently") {"#,
         }],
     },
     Defect {
