@@ -46,7 +46,8 @@ pub enum CrashPoint {
 }
 
 impl CrashPoint {
-    pub const ALL: [CrashPoint; 16] = [
+    /// From a sling to the end of a run.
+    pub const DISPATCH: [CrashPoint; 9] = [
         CrashPoint::Committed,
         CrashPoint::Scheduled,
         CrashPoint::Claimed,
@@ -56,6 +57,10 @@ impl CrashPoint {
         CrashPoint::SawEnds,
         CrashPoint::RecordedEnds,
         CrashPoint::Acknowledged,
+    ];
+
+    /// From done to merged.
+    pub const MERGING: [CrashPoint; 7] = [
         CrashPoint::KeptCommit,
         CrashPoint::HandedOver,
         CrashPoint::Stacked,
@@ -105,6 +110,6 @@ pub fn point(here: CrashPoint) {
 
 fn read_order(text: &str) -> Order {
     let (name, times) = text.split_once(':').unwrap_or((text, "1"));
-    let point = CrashPoint::ALL.into_iter().find(|point| point.name() == name);
+    let point = CrashPoint::DISPATCH.into_iter().chain(CrashPoint::MERGING).find(|point| point.name() == name);
     Order { point, passes_left: AtomicU32::new(times.parse().unwrap_or(1)) }
 }

@@ -1,3 +1,5 @@
+//! Words of merges, and what is said of a flaw.
+
 use super::{Flaw, MergeState, Strategy};
 
 #[test]

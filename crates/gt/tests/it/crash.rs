@@ -18,7 +18,7 @@ use crate::place;
 use crate::town::GT;
 
 /// An agent that ends its bead once the test lets it.
-const WAITS: &str = "while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done; gt done";
+const WAITS: &str = "while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done; gt done --no-changes";
 
 const SIGKILL: i32 = 9;
 
@@ -35,7 +35,7 @@ fn orders(times: usize) -> impl Iterator<Item = (CrashPoint, usize, String)> {
     let nth = move |point: CrashPoint| {
         (1..=times.min(place::TIMES)).map(move |n| (point, n, format!("{}:{n}", point.name())))
     };
-    CrashPoint::ALL.into_iter().flat_map(nth)
+    CrashPoint::DISPATCH.into_iter().flat_map(nth)
 }
 
 /// Every bead's agent has started exactly once, and all is over.
@@ -92,7 +92,7 @@ struct Scene {
 
 impl Scene {
     fn new(cap: &str, isolation: &str) -> Scene {
-        let fleet = Fleet::new("while [ ! -e \"$HOME/early\" ]; do sleep 0.02; done; gt done");
+        let fleet = Fleet::new("while [ ! -e \"$HOME/early\" ]; do sleep 0.02; done; gt done --no-changes");
         fleet.set("scheduler.max_polecats", cap);
         fleet.set("scheduler.spawn_delay", "1ms");
         fleet.set("rigs.shop.isolation", isolation);
@@ -222,7 +222,10 @@ fn a_sling_killed_before_it_could_wake_the_daemon_is_heard_all_the_same() {
 
 #[test]
 fn work_whose_end_was_reported_by_a_command_that_was_killed_is_followed_by_the_next() {
-    let fleet = Fleet::with_cap(2, "GT_CRASH_AT=committed gt done; while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done");
+    let fleet = Fleet::with_cap(
+        2,
+        "GT_CRASH_AT=committed gt done --no-changes; while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done",
+    );
     fleet.start_daemon();
     let first = fleet.town.create(&["First", "--rig", "shop"]);
     let second = fleet.town.create(&["Second", "--rig", "shop", "--blocked-by", &first]);
@@ -281,7 +284,7 @@ fn assert_finished_in_the_end(fleet: &Fleet, beads: &[String]) {
 
 #[test]
 fn agents_killed_together_with_the_daemon_are_noticed_and_their_beads_tried_again() {
-    let fleet = Fleet::with_cap(4, "sleep 0.03; gt done");
+    let fleet = Fleet::with_cap(4, "sleep 0.03; gt done --no-changes");
     fleet.set("witness.redispatch_cooldown", "0s");
     fleet.set("witness.redispatch_attempts", "100");
     let beads = sling_many(&fleet, 30);
@@ -412,7 +415,7 @@ fn a_second_daemon_waits_and_takes_over_when_the_first_is_killed() {
 
 #[test]
 fn what_a_dead_agent_left_uncommitted_is_kept_though_nobody_recorded_its_start() {
-    let script = "if mkdir \"$HOME/first\" 2> /dev/null; then echo draft > draft; exit 3; fi; gt done";
+    let script = "if mkdir \"$HOME/first\" 2> /dev/null; then echo draft > draft; exit 3; fi; gt done --no-changes";
     for order in ["", "launched", "saw-ends"] {
         let fleet = Fleet::with_cap(2, script);
         fleet.set("rigs.shop.isolation", "worktree");

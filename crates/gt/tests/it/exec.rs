@@ -128,7 +128,7 @@ fn work_is_done_elsewhere_by_somebody_else_and_its_commits_come_home() {
         git add who where branch prime.txt hook.txt show.json
         git -c user.name=far -c user.email=far@example.org commit --quiet --message='done elsewhere'
         gt frobnicate 2> refusal; echo $? >> refusal; cat refusal
-        gt done --note 'three tables are enough'";
+        gt done --no-changes --note 'three tables are enough'";
     let elsewhere = Elsewhere::new(2, body);
     let fleet = &elsewhere.fleet;
     fleet.hold(&["gt-a"]);
@@ -146,10 +146,11 @@ fn work_is_done_elsewhere_by_somebody_else_and_its_commits_come_home() {
     assert!(read("show.json").contains("\"Do gt-a\""));
     assert_eq!(elsewhere.in_worktree(&["status", "--porcelain"]), "");
     let log = fleet.town.gt(["polecat", "logs", "Toast"]).stdout;
+    let id = fleet.town.events().into_iter().find(|event| event["type"] == "merge.queued").expect("it is merged");
     assert_eq!(
-        log,
+        log.replace(id["data"]["merge"].as_str().expect("an id"), "ID"),
         "gt: from here one can only ask: done, escalate, hook, prime, show\n2\n\
-         gt-a is done. End your process now.\n"
+         gt-a is done and waits to be merged into main (ID). End your process now.\n"
     );
     elsewhere.assert_at_rest(&["gt-a"]);
 }
@@ -197,7 +198,7 @@ fn a_run_elsewhere_works_without_a_process_here_and_can_be_stopped() {
 
 #[test]
 fn a_daemon_that_is_killed_finds_its_runs_elsewhere_again_and_starts_none_twice() {
-    let elsewhere = Elsewhere::new(3, "while [ ! -e $TOP/gate ]; do sleep 0.05; done; gt done");
+    let elsewhere = Elsewhere::new(3, "while [ ! -e $TOP/gate ]; do sleep 0.05; done; gt done --no-changes");
     let fleet = &elsewhere.fleet;
     fleet.hold(&["gt-a", "gt-b"]);
     fleet.town.gt(["sling", "gt-a", "gt-b"]).success();
@@ -219,7 +220,7 @@ fn a_daemon_that_is_killed_finds_its_runs_elsewhere_again_and_starts_none_twice(
 
 #[test]
 fn without_a_daemon_an_end_elsewhere_is_recorded_and_leads_to_the_next_start() {
-    let elsewhere = Elsewhere::new(1, "gt done");
+    let elsewhere = Elsewhere::new(1, "gt done --no-changes");
     let fleet = &elsewhere.fleet;
     fleet.set("scheduler.max_polecats", "-1");
     fleet.hold_lines(&[
@@ -233,7 +234,7 @@ fn without_a_daemon_an_end_elsewhere_is_recorded_and_leads_to_the_next_start() {
 
 /// A program that is no good holds the town up, says why, and costs the bead nothing; a good one sets it free.
 fn check_bad_program(name: &str, make_bad: impl Fn(&Elsewhere), expected: &str) {
-    let elsewhere = Elsewhere::new(3, "gt done");
+    let elsewhere = Elsewhere::new(3, "gt done --no-changes");
     let fleet = &elsewhere.fleet;
     fleet.set("exec.timeout", "1s");
     make_bad(&elsewhere);
@@ -300,7 +301,7 @@ fn a_program_that_answers_rubbish_holds_the_town_up_with_its_reason() {
 
 #[test]
 fn what_keeps_a_bead_waiting_is_said_everywhere() {
-    let elsewhere = Elsewhere::new(3, "gt done");
+    let elsewhere = Elsewhere::new(3, "gt done --no-changes");
     let fleet = &elsewhere.fleet;
     elsewhere.call(&["./absent".to_owned()]);
     fleet.hold(&["gt-a"]);
@@ -334,7 +335,7 @@ fn what_keeps_a_bead_waiting_is_said_everywhere() {
 
 #[test]
 fn a_run_in_one_place_is_not_taken_for_dead_by_another() {
-    let elsewhere = Elsewhere::new(3, "while [ ! -e $TOP/gate ]; do sleep 0.05; done; gt done");
+    let elsewhere = Elsewhere::new(3, "while [ ! -e $TOP/gate ]; do sleep 0.05; done; gt done --no-changes");
     let fleet = &elsewhere.fleet;
     fleet.hold(&["gt-a"]);
     fleet.town.gt(["sling", "gt-a"]).success();

@@ -168,7 +168,7 @@ fn a_convoy_in_words() {
         fleet.town.refused(["convoy", "remove", &id, "gt-d"]),
         fleet.town.refused(["convoy", "close", &id]),
         fleet.town.refused(["convoy", "land", &id]),
-        fleet.town.refused(["convoy", "cancel", "hq-cv-nope"]),
+        fleet.town.refused(["convoy", "cancel", "hq-cv-nope-at-all"]),
         fleet.town.refused(["bead", "update", &id, "--status", "staged:ready"]),
     ];
     snapshot!("convoy_refusals", refusals.concat());

@@ -18,8 +18,8 @@ use crate::town::{GT, Town};
 /// How long a fact may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// An agent that says that it started and ends its bead.
-pub(crate) const FINISHES: &str = "gt done";
+/// An agent that says that it started and ends its bead, with nothing to change.
+pub(crate) const FINISHES: &str = "gt done --no-changes";
 
 pub(crate) struct Fleet {
     pub(crate) town: Town,
@@ -299,7 +299,8 @@ impl Fleet {
         let output = self.town.command("git").args(["-C", "shop", "worktree", "list", "--porcelain"]).output();
         let text = String::from_utf8(output.expect("git is installed").stdout).expect("paths here are text");
         let all = text.lines().filter_map(|line| line.strip_prefix("worktree "));
-        let mut there: Vec<String> = all.skip(1).map(str::to_owned).collect();
+        let is_refinery = |path: &&str| path.contains("/.gt/refinery/");
+        let mut there: Vec<String> = all.skip(1).filter(|path| !is_refinery(path)).map(str::to_owned).collect();
         known.sort();
         there.sort();
         assert_eq!(there, known, "worktrees and polecats differ");

@@ -503,7 +503,7 @@ fn a_step_is_told_only_of_those_who_tried_it_before() {
     let fleet = Fleet::with_cap(
         5,
         "gt prime > \"$HOME/told$(grep -c start \"$HOME/trace\")\"\n\
-         case $(grep -c start \"$HOME/trace\") in 1|3|4) exit 1;; esac\ngt done",
+         case $(grep -c start \"$HOME/trace\") in 1|3|4) exit 1;; esac\ngt done --no-changes",
     );
     fleet.set("rigs.shop.isolation", "worktree");
     fleet.set("witness.redispatch_cooldown", "0s");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::fleet::{Fleet, count};
 
 /// An agent that ends its bead once the test lets it.
-const WAITS: &str = "while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done; gt done";
+const WAITS: &str = "while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done; gt done --no-changes";
 
 /// A fleet whose polecats have worktrees.
 fn with_worktrees(cap: usize) -> Fleet {

@@ -220,6 +220,7 @@ fn prime_tells_the_agent_all_it_has_to_know_and_hook_what_it_holds() {
     - You share this directory with others. Commit only what is yours.
     - `gt prime` shows this text again, `gt show gt-a` the bead.
     - When the work is done and committed: `gt done`.
+    - When you cannot keep all of it in mind any longer: commit, then `gt handoff "what the next worker has to know"`.
     - When it cannot be done: `gt done --status failed --note "why"`. To put it off: `gt done --status deferred --note "why"`.
     - When you need a person: `gt escalate "what you need"`.
     - Then stop. Your process ends with your work.

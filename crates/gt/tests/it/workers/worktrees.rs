@@ -12,6 +12,7 @@ const COMMITS: &str = "echo work > \"$GT_BEAD.txt\"; git add .; \
 fn fleet(script: &str) -> Fleet {
     let fleet = Fleet::with_cap(5, script);
     fleet.set("rigs.shop.isolation", "worktree");
+    fleet.set("rigs.shop.merge", "local");
     fleet.hold(&["gt-a", "gt-b"]);
     fleet
 }
@@ -65,7 +66,7 @@ fn a_clean_worktree_is_used_again_on_a_new_branch_from_the_base() {
 
 #[test]
 fn a_dirty_worktree_is_kept_never_used_again_and_only_removed_by_force() {
-    let fleet = fleet("echo half > half.txt; gt done");
+    let fleet = fleet("echo half > half.txt; gt close $GT_BEAD");
     fleet.start_daemon();
     let path = do_one(&fleet, "gt-a");
     fleet.script(COMMITS);
@@ -108,7 +109,7 @@ fn a_dirty_worktree_is_kept_never_used_again_and_only_removed_by_force() {
 fn commits_on_no_branch_are_not_lost() {
     let fleet = fleet(
         "git checkout --quiet --detach; echo lone > lone.txt; git add .; \
-         git -c user.name=it -c user.email=it@example.org commit --quiet --message=lone; gt done",
+         git -c user.name=it -c user.email=it@example.org commit --quiet --message=lone; gt close $GT_BEAD",
     );
     fleet.start_daemon();
     let path = do_one(&fleet, "gt-a");
@@ -173,7 +174,7 @@ fn two_workers_at_once_have_a_worktree_each() {
 #[test]
 fn a_worker_that_dies_leaves_its_branch_to_the_next_attempt() {
     let fleet = fleet(
-        "gt prime > \"$HOME/prime-$GT_RUN\"; if [ -e \"$HOME/second\" ]; then gt done; exit; fi; touch \"$HOME/second\"; \
+        "gt prime > \"$HOME/prime-$GT_RUN\"; if [ -e \"$HOME/second\" ]; then gt done --no-changes; exit; fi; touch \"$HOME/second\"; \
          echo part > part.txt; git add .; \
          git -c user.name=it -c user.email=it@example.org commit --quiet --message=part; exit 1",
     );

@@ -26,8 +26,9 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "A run is reported, interrupted and stopped however short its silence is.",
         edits: &[Edit {
             file: CORE_WITNESS,
-            from: r"Ok(at) if now >= at => due,",
-            to: r#"Ok(at) if now >= at || crate::defect("silence-answered-too-early") => due,"#,
+            from: r"(at, due) if now >= at && at < Timestamp::MAX => due,",
+            to: r#"(at, due) if now >= at || crate::defect("silence-answered-too-early") => due,
+        (at, due) if now >= at && at < Timestamp::MAX => due,"#,
         }],
     },
     Defect {
@@ -35,9 +36,9 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "A silent run that was reported is stopped and not interrupted before.",
         edits: &[Edit {
             file: CORE_WITNESS,
-            from: r"(Some(stalled_at), None) => (stalled_at, Step::Interrupt),",
-            to: r#"(Some(stalled_at), None) if crate::defect("stopped-without-interrupt") => (stalled_at, Step::Stop),
-        (Some(stalled_at), None) => (stalled_at, Step::Interrupt),"#,
+            from: r"(Some(stalled_at), None) => (after(stalled_at, span), Step::Interrupt),",
+            to: r#"(Some(stalled_at), None) if crate::defect("stopped-without-interrupt") => (after(stalled_at, span), Step::Stop),
+            (Some(stalled_at), None) => (after(stalled_at, span), Step::Interrupt),"#,
         }],
     },
     Defect {
