@@ -297,14 +297,14 @@ impl Visit<'_> {
     fn write(&mut self) -> Result<(), StoreError> {
         let bead = self.some_beads(1)?.into_iter().next();
         let letter = NewLetter {
-            to: WATCHER.to_owned(),
+            to: MAYOR.to_owned(),
             subject: format!("{HELLO} from cleo"),
             body: "How is it going?".to_owned(),
             bead,
             run: None,
         };
         let id = self.stage.store.send_mail(&letter, self.stamp)?;
-        let there = self.stage.store.inbox(WATCHER, true, usize::MAX >> 1)?.letters;
+        let there = self.stage.store.inbox(MAYOR, true, usize::MAX >> 1)?.letters;
         if !there.iter().any(|one| one.id == id && one.subject == letter.subject) {
             self.stage.world().violation(format!("letter {id} was acknowledged, and is not there"));
         }

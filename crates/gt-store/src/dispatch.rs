@@ -23,4 +23,5 @@ pub(crate) mod sling;
 pub(crate) mod staging;
 pub(crate) mod steps;
 pub(crate) mod tellings;
+pub(crate) mod unfinished;
 pub(crate) mod witness;

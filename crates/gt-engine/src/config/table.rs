@@ -70,9 +70,9 @@ pub static KEYS: &[Key] = keys! {
     "rigs.NAME.gates" LIST, is "[]",
         "commands that must all succeed, in order, before a merge";
     "rigs.NAME.merge" Kind::Choice(&["mr", "direct", "local"]), is "mr",
-        "what becomes of finished work: merged by the refinery, at once, or left on its branch";
+        "what becomes of finished work";
     "rigs.NAME.pull_request" LIST, is "[]",
-        "program that asks for a merge instead of pushing, for protected branches";
+        "program that asks for merges into protected branches";
     "rigs.NAME.default_formula" Kind::Text, is "mol-polecat-work",
         "formula for work slung without one";
 

@@ -33,6 +33,7 @@ const LEDGER: &str = "crates/gt-store/src/ledger.rs";
 const OUTLOOK: &str = "crates/gt-store/src/dispatch/outlook.rs";
 const REPORTS: &str = "crates/gt-store/src/dispatch/reports.rs";
 const RUNS: &str = "crates/gt-store/src/dispatch/runs.rs";
+const UNFINISHED: &str = "crates/gt-store/src/dispatch/unfinished.rs";
 const SCENE: &str = "crates/gt-store/src/dispatch/scene.rs";
 const SLING: &str = "crates/gt-store/src/dispatch/sling.rs";
 const TELLINGS: &str = "crates/gt-store/src/dispatch/tellings.rs";
@@ -70,7 +71,7 @@ const DISPATCHING: &[Defect] = &[
         name: "limit-loses-its-bead",
         what: "A bead whose run met a rate limit is not queued again.",
         edits: &[Edit {
-            file: RUNS,
+            file: UNFINISHED,
             from: r"is_next = outcome.is_tried_again(),",
             to: r#"is_next = outcome.is_tried_again() && !(outcome.is_the_agents() && crate::defect("limit-loses-its-bead")),"#,
         }],
@@ -212,7 +213,7 @@ const DISPATCHING: &[Defect] = &[
         name: "attempts-forgotten",
         what: "Each redispatch begins to count a bead's attempts anew.",
         edits: &[Edit {
-            file: RUNS,
+            file: UNFINISHED,
             from: r"retry_at, ..last }, how, stamp)?;",
             to: r#"retry_at, ..last }, how, stamp)?;
         if crate::defect("attempts-forgotten") {
@@ -224,7 +225,7 @@ const DISPATCHING: &[Defect] = &[
         name: "cooldown-ignored",
         what: "A bead is tried again at once after a run that did not finish it.",
         edits: &[Edit {
-            file: RUNS,
+            file: UNFINISHED,
             from: r#"(Some(stamp.now + policy.redispatch_cooldown), "witness")"#,
             to: r#"let cooldown = Some(stamp.now + policy.redispatch_cooldown);
             (cooldown.filter(|_| !crate::defect("cooldown-ignored")), "witness")"#,
@@ -234,7 +235,7 @@ const DISPATCHING: &[Defect] = &[
         name: "attempts-never-used-up",
         what: "A bead is tried again however often its runs have ended unfinished.",
         edits: &[Edit {
-            file: RUNS,
+            file: UNFINISHED,
             from: r"&& record.attempts > policy.redispatch_attempts => {",
             to: r#"&& record.attempts > policy.redispatch_attempts
             && !crate::defect("attempts-never-used-up") => {"#,

@@ -137,7 +137,7 @@ fn errors_of_a_command() {
     `scheduler` is a group of keys, not a key
       hint: its keys are `scheduler.max_polecats`, `scheduler.batch_size`, `scheduler.spawn_delay`, `scheduler.order`, `scheduler.max_failures`, `scheduler.start_timeout`, `scheduler.breaker_reset`
     `rigs.web` is a group of keys, not a key
-      hint: its keys are `rigs.web.isolation`, `rigs.web.max_polecats`, `rigs.web.gates`, `rigs.web.default_formula`
+      hint: its keys are `rigs.web.isolation`, `rigs.web.max_polecats`, `rigs.web.gates`, `rigs.web.merge`, `rigs.web.pull_request`, `rigs.web.default_formula`
     `a..b` is not a key: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`
       hint: join names with dots and quote a name that has some, as in `rigs."a.b".gates`
     `` is not a key: it is empty
@@ -262,6 +262,8 @@ fn the_template_as_people_see_it() {
     # rigs.NAME.isolation = "worktree"                # where a polecat works (worktree | none)
     # rigs.NAME.max_polecats = -1                     # polecats alive at once in this rig; -1 and 0: no own cap
     # rigs.NAME.gates = []                            # commands that must all succeed, in order, before a merge
+    # rigs.NAME.merge = "mr"                          # what becomes of finished work (mr | direct | local)
+    # rigs.NAME.pull_request = []                     # program that asks for merges into protected branches
     # rigs.NAME.default_formula = "mol-polecat-work"  # formula for work slung without one
 
     #   agents.NAME.command = ["bash", "agent.sh"]    # program and arguments of a polecat; unset: the built-in agent's
@@ -283,6 +285,10 @@ fn the_template_as_people_see_it() {
     # sessions.cap = 10                               # messages that may wait in one session
     # sessions.drop = "old"                           # which message gives way when a session is full (old | new)
     # sessions.debounce_ms = 800                      # milliseconds in which messages of one sender become one turn
+
+    # refinery.batch = 20                             # merges that pass the gates together
+    # refinery.gate_timeout = "30m"                   # how long a gate may take
+    # refinery.poll = "30s"                           # how often open pull requests are looked at
 
     # convoy.sweep = "30s"                            # how often open convoys are searched for stranded work
     # convoy.notify = []                              # told what lands or needs a person: desktop, web hooks, commands

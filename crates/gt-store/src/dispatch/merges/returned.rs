@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{Merge, append, by_id, give_back, live_of, select};
 use crate::beads::{self, NewBead};
 use crate::dispatch::contexts::{self, NewContext};
-use crate::dispatch::runs;
+use crate::dispatch::{runs, unfinished};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key, micros};
@@ -94,7 +94,7 @@ fn return_merge(
     if rework_of(tx, merge.key)?.is_some() {
         append(tx, EventType::MergeReturned, merge, &json!({ "reason": reason }), stamp)?;
         let Some(run) = runs::by_id(tx, &merge.run)? else { return Ok(ReturnedAs::Itself { is_held: false }) };
-        runs::plan_next(tx, &run, Outcome::Failed, &reason, None, policy, stamp)?;
+        unfinished::plan_next(tx, &run, Outcome::Failed, &reason, None, policy, stamp)?;
         let is_held = crate::dispatch::records::load(tx, merge.key)?.hold.is_some();
         return Ok(ReturnedAs::Itself { is_held });
     }

@@ -1,0 +1,63 @@
+//! What becomes of work that a run did not finish: tried again, held, or a person asked. // SPEC R2, D5
+
+use gt_core::event::EventType;
+use gt_core::plan::Policy;
+use gt_core::run::Outcome;
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::dispatch::alarms;
+use crate::dispatch::contexts::{self, Context};
+use crate::dispatch::records::{self, Hold, Record};
+use crate::dispatch::runs::Run;
+use crate::error::Result;
+use crate::events;
+use crate::store::Stamp;
+
+/// Counts the attempt, and puts the bead into line again unless something speaks against it.
+pub(crate) fn plan_next(
+    tx: &Connection,
+    run: &Run,
+    outcome: Outcome,
+    reason: &str,
+    last_output: Option<&str>,
+    policy: &Policy,
+    stamp: &Stamp,
+) -> Result<()> {
+    let mut record: Record = records::load(tx, run.key)?;
+    record.attempts += i64::from(outcome.costs_an_attempt());
+    record.last_failure = Some(reason.to_owned());
+    record.branch = run.branch.clone().or(record.branch);
+    record.handoff = None;
+    record.context = Some(run.context.clone());
+    let is_slung_again = contexts::live_of(tx, run.key)?.is_some();
+    let mut is_next = false;
+    match outcome {
+        // Somebody has decided meanwhile: slung it again, or taken it off the queue after that.
+        _ if is_slung_again || record.hold.is_some() => {}
+        Outcome::Stopped => record.hold = Some(Hold::Stopped),
+        outcome if outcome.costs_an_attempt() && record.attempts > policy.redispatch_attempts => {
+            record.hold = Some(Hold::OutOfAttempts);
+            let data = json!({ "attempts": record.attempts, "reason": reason, "branch": record.branch });
+            events::append_of_run(tx, stamp, EventType::BeadEscalated, &run.bead, &run.id, &data)?;
+            alarms::out_of_attempts(tx, run, &record, last_output, stamp)?;
+        }
+        outcome => is_next = outcome.is_tried_again(),
+    }
+    let last = contexts::by_id(tx, &run.context)?;
+    if is_next && !last.as_ref().is_some_and(Context::is_valid) {
+        // One that nobody can read is not tried again; its end is recorded all the same.
+        (record.hold, is_next) = (Some(Hold::Invalid), false);
+    }
+    records::save(tx, run.key, &record)?;
+    if let Some(last) = last.filter(|_| is_next) {
+        // What its agent could not do waits for the agent, not for a pause of its own.
+        let (retry_at, how) = if outcome.is_the_agents() {
+            (None, "agent")
+        } else {
+            (Some(stamp.now + policy.redispatch_cooldown), "witness")
+        };
+        contexts::again_as_new(tx, &Context { failures: 0, last_failure: None, retry_at, ..last }, how, stamp)?;
+    }
+    Ok(())
+}
