@@ -150,17 +150,24 @@ impl Worker<'_> {
 
     /// One batch. Says whether another round may find more to do.
     fn round(&mut self) -> Result<bool, TownError> {
+        match self.try_round() {
+            Ok(may_find_more) => Ok(may_find_more),
+            Err(Stop::Again) => Ok(true),
+            Err(Stop::Hold(reason)) => self.hold(&reason),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    fn try_round(&mut self) -> Result<bool, Stop> {
         if !self.is_due()? {
             return Ok(false);
         }
-        let Some(rig) = self.store.rigs()?.into_iter().find(|rig| rig.name == self.target.rig) else {
-            return self.hold(&format!("there is no rig `{}` any more", self.target.rig));
+        let rigs = self.store.rigs().map_err(TownError::from)?;
+        let Some(rig) = rigs.into_iter().find(|rig| rig.name == self.target.rig) else {
+            return Err(Stop::Hold(format!("there is no rig `{}` any more", self.target.rig)));
         };
         let repository = PathBuf::from(&rig.path);
-        let base = match merge::base(&repository, &self.target.branch, REMOTE_TIMEOUT) {
-            Ok(base) => base,
-            Err(error) => return self.hold(&crate::chain(&error)),
-        };
+        let base = self.base(&repository)?;
         let waiting = self.record_what_is_merged(&repository, &base)?;
         if waiting.is_empty() {
             return Ok(true);
@@ -168,21 +175,23 @@ impl Worker<'_> {
         if self.settings.pull_request(&rig.name).is_some() {
             return self.request(&rig, &repository, &base, waiting);
         }
-        match merge::can_land(&repository, &self.target.branch) {
-            Ok(()) => {}
-            Err(error) => return self.hold(&crate::chain(&error)),
-        }
+        merge::can_land(&repository, &self.target.branch).map_err(|error| Stop::Hold(crate::chain(&error)))?;
         let batch = self.batch(waiting);
-        match self.settle(&rig, &repository, base, batch) {
-            Ok(_) => {
-                let stamp = self.stamp();
-                self.store.free_target(self.target, &stamp)?;
-                Ok(true)
-            }
-            Err(Stop::Again) => Ok(true),
-            Err(Stop::Hold(reason)) => self.hold(&reason),
-            Err(Stop::Failed(error)) => Err(error),
-        }
+        self.settle(&rig, &repository, base, batch)?;
+        let stamp = self.stamp();
+        self.store.free_target(self.target, &stamp).map_err(TownError::from)?;
+        Ok(true)
+    }
+
+    /// Where the target stands, here or at its origin; while nobody can say, it is held.
+    fn base(&self, repository: &Path) -> Result<Base, Stop> {
+        let asked = merge::base(repository, &self.target.branch, REMOTE_TIMEOUT);
+        asked.map_err(|error| Stop::Hold(crate::chain(&error)))
+    }
+
+    /// What the origin has of the target is here too before anybody hears of it: whoever waits for it starts from here.
+    fn bring_here(&self, repository: &Path, base: &Base) -> Result<(), Stop> {
+        Ok(merge::land(repository, &self.target.branch, &base.commit, &base.commit)?)
     }
 
     /// The next few. What is to be merged directly goes alone, without gates.
@@ -196,22 +205,23 @@ impl Worker<'_> {
     }
 
     /// A worker may have died after it moved the target: what is part of it is merged. Returns what is not.
-    fn record_what_is_merged(&mut self, repository: &Path, base: &Base) -> Result<Vec<Merge>, TownError> {
+    fn record_what_is_merged(&mut self, repository: &Path, base: &Base) -> Result<Vec<Merge>, Stop> {
         let (mut there, mut waiting) = (Vec::new(), Vec::new());
-        for merge in self.store.waiting_merges(self.target)? {
+        for merge in self.store.waiting_merges(self.target).map_err(TownError::from)? {
             match merge::is_part_of(repository, &merge.tip, &base.commit) {
                 Ok(true) => there.push(merge),
                 Ok(false) => waiting.push(merge),
                 Err(MergeError::NoCommit { .. }) => {
                     let stamp = self.stamp();
                     let reason = format!("its commit {} is gone from {}", merge.tip, repository.display());
-                    self.store.drop_merge(&merge.id, &reason, &stamp)?;
+                    self.store.drop_merge(&merge.id, &reason, &stamp).map_err(TownError::from)?;
                     self.worked.returned.push((merge.bead, reason));
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(Stop::Failed(error.into())),
             }
         }
         if !there.is_empty() {
+            self.bring_here(repository, base)?;
             self.record_merged(repository, there, &base.commit)?;
         }
         Ok(waiting)

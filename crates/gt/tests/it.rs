@@ -68,6 +68,8 @@ mod import;
 mod init;
 #[path = "it/lazy.rs"]
 mod lazy;
+#[path = "it/merging.rs"]
+mod merging;
 #[path = "it/moments.rs"]
 mod moments;
 #[path = "it/recovery.rs"]

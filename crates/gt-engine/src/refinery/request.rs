@@ -27,20 +27,15 @@ impl Worker<'_> {
         repository: &Path,
         base: &Base,
         waiting: Vec<Merge>,
-    ) -> Result<bool, TownError> {
+    ) -> Result<bool, Stop> {
         let mut n_open = 0;
         for merge in waiting {
-            let done = if is_requested(&merge) {
-                self.look_at(rig, repository, base, &merge)
+            let is_open = if is_requested(&merge) {
+                self.look_at(rig, repository, &merge)?
             } else {
-                self.open(rig, repository, base, &merge)
+                self.open(rig, repository, base, &merge)?
             };
-            match done {
-                Ok(is_open) => n_open += usize::from(is_open),
-                Err(Stop::Again) => return Ok(true),
-                Err(Stop::Hold(reason)) => return self.hold(&reason),
-                Err(Stop::Failed(error)) => return Err(error),
-            }
+            n_open += usize::from(is_open);
         }
         if n_open == 0 {
             return Ok(true);
@@ -48,7 +43,7 @@ impl Worker<'_> {
         let stamp = self.stamp();
         let until = stamp.now + self.settings.merge_poll();
         let words = if n_open == 1 { "a pull request is open" } else { "pull requests are open" };
-        self.store.hold_target(self.target, words, until, &stamp)?;
+        self.store.hold_target(self.target, words, until, &stamp).map_err(TownError::from)?;
         self.worked.held = Some(words.to_owned());
         Ok(false)
     }
@@ -74,17 +69,21 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    fn look_at(&mut self, rig: &Rig, repository: &Path, base: &Base, merge: &Merge) -> Result<bool, Stop> {
+    fn look_at(&mut self, rig: &Rig, repository: &Path, merge: &Merge) -> Result<bool, Stop> {
         let request = merge.request.clone().unwrap_or_default();
         let said = self.ask(rig, repository, merge, &["status", &request])?;
         match said.lines().last().unwrap_or_default().trim() {
             "merged" => {
+                // That has happened since the last look.
+                let base = self.base(repository)?;
                 // It may have been squashed: then only the command knows.
+                self.bring_here(repository, &base)?;
                 self.record_merged(repository, vec![merge.clone()], &base.commit)?;
                 Ok(false)
             }
             "closed" => {
-                self.give_back(repository, base, merge, &Flaw::Refused { request })?;
+                let base = self.base(repository)?;
+                self.give_back(repository, &base, merge, &Flaw::Refused { request })?;
                 Ok(false)
             }
             "open" => Ok(true),
