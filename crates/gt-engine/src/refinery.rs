@@ -16,7 +16,7 @@ use gt_core::merge::{Flaw, MergeState, Strategy};
 use gt_core::rig::Rig;
 use gt_core::text::one_line;
 use gt_runtime::merge::{self, Base, MergeError, Stacked, Workbench};
-use gt_store::{Merge, ReturnedAs, Stamp, Store, Target};
+use gt_store::{Merge, ReturnedAs, Stamp, Store, StoreError, Target};
 use jiff::SignedDuration;
 
 use self::gates::{Gates, Verdict};
@@ -33,8 +33,10 @@ const REMOTE_TIMEOUT: Duration = Duration::from_mins(2);
 const HOLD_MAX: SignedDuration = SignedDuration::from_mins(1);
 
 /// Where merges keep their commits.
+const KEPT: &str = "refs/gt/merges/";
+
 pub fn ref_of(merge: &str) -> String {
-    format!("refs/gt/merges/{merge}")
+    format!("{KEPT}{merge}")
 }
 
 /// What a worker did.
@@ -168,6 +170,7 @@ impl Worker<'_> {
         };
         let repository = PathBuf::from(&rig.path);
         let base = self.base(&repository)?;
+        self.clear_leftovers(&repository, &base)?;
         let waiting = self.record_what_is_merged(&repository, &base)?;
         if waiting.is_empty() {
             return Ok(true);
@@ -323,10 +326,32 @@ impl Worker<'_> {
         self.store.record_merged(&ids, commit, &stamp)?;
         crash::point(CrashPoint::RecordedMerge);
         for merge in merges {
-            // The target has it now; what cannot be cleared away is in nobody's way.
-            merge::delete_branch(repository, &merge.branch, &self.target.branch).unwrap_or_default();
-            merge::forget(repository, &ref_of(&merge.id)).unwrap_or_default();
+            self.clear(repository, &merge);
             self.worked.merged.push(merge.bead);
+        }
+        Ok(())
+    }
+
+    /// The target has it now; what cannot be cleared away is in nobody's way.
+    fn clear(&self, repository: &Path, merge: &Merge) {
+        merge::delete_branch(repository, &merge.branch, &self.target.branch).unwrap_or_default();
+        merge::forget(repository, &ref_of(&merge.id)).unwrap_or_default();
+    }
+
+    /// A worker may have died before it cleared away what it merged, and a `gt done` before it told of what it kept.
+    fn clear_leftovers(&mut self, repository: &Path, base: &Base) -> Result<(), Stop> {
+        for (name, commit) in merge::kept(repository, KEPT)? {
+            match self.store.merge(name.trim_start_matches(KEPT)) {
+                Ok(merge) if merge.state == MergeState::Merged && merge.target == self.target.branch => {
+                    self.clear(repository, &merge);
+                }
+                // Its row may be about to come, so only what the target has anyway is let go.
+                Err(StoreError::NoMerge { .. }) if merge::is_part_of(repository, &commit, &base.commit)? => {
+                    merge::forget(repository, &name)?;
+                }
+                Ok(_) | Err(StoreError::NoMerge { .. }) => {}
+                Err(error) => return Err(Stop::Failed(error.into())),
+            }
         }
         Ok(())
     }

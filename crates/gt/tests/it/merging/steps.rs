@@ -138,6 +138,9 @@ fn a_daemon_killed_at_each_step_of_merging_has_merged_once() {
         }
         let there = git(&fleet, "origin.git", &["rev-parse", "main"]);
         assert_eq!(git(&fleet, "shop", &["rev-parse", "main"]), there, "{point:?}: here and there differ");
+        // What the dead one left is cleared away with the next.
+        let beads = [beads, sling(&fleet, &["gt-c"], &[])].concat();
+        fleet.until_done(&beads);
         fleet.until_seen("kept commits let go", || git(&fleet, "shop", &["for-each-ref", "refs/gt/merges"]).is_empty());
         fleet.assert_at_rest(&beads);
     }
