@@ -51,24 +51,24 @@ impl Workshop {
 }
 
 #[test]
-fn claude_on_a_screen_takes_a_bead_to_closed_and_is_ended() {
-    takes_a_bead_to_closed_and_is_ended(Cli::Claude);
+fn claude_on_a_screen_takes_a_bead_to_merged_and_is_ended() {
+    takes_a_bead_to_merged_and_is_ended(Cli::Claude);
 }
 
 #[test]
-fn codex_on_a_screen_takes_a_bead_to_closed_and_is_ended() {
-    takes_a_bead_to_closed_and_is_ended(Cli::Codex);
+fn codex_on_a_screen_takes_a_bead_to_merged_and_is_ended() {
+    takes_a_bead_to_merged_and_is_ended(Cli::Codex);
 }
 
 /// What it has used is not in its hooks, but in the record that it keeps itself.
-fn takes_a_bead_to_closed_and_is_ended(cli: Cli) {
+fn takes_a_bead_to_merged_and_is_ended(cli: Cli) {
     let Some(shop) = open(Script::work(), Rights::All) else { return };
     shop.fleet.set("default_agent", cli.name());
     shop.fleet.hold(&["gt-a"]);
     shop.gt(&["sling", "gt-a"]);
     let end = shop.await_end("gt-a", 1);
     assert_eq!(end["data"]["outcome"], "completed", "{end}");
-    assert_eq!(shop.committed(&end, "gt-a.txt").as_deref(), Some("gt-a\n"));
+    assert_eq!(shop.merged("gt-a", "gt-a.txt").as_deref(), Some("gt-a\n"));
     shop.assert_shows_use(cli, &end, (2 * TOKENS.0, 2 * TOKENS.1));
     shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
 }

@@ -1,4 +1,4 @@
-//! A bead goes from sling to closed, by the hand of a real agent.
+//! A bead goes from sling to merged, by the hand of a real agent.
 
 use gt_model::{Script, TOKENS};
 
@@ -6,16 +6,16 @@ use crate::cli::{Cli, Rights};
 use crate::workshop::Workshop;
 
 #[test]
-fn claude_takes_a_bead_from_sling_to_closed() {
-    takes_a_bead_from_sling_to_closed(Cli::Claude);
+fn claude_takes_a_bead_from_sling_to_merged() {
+    takes_a_bead_from_sling_to_merged(Cli::Claude);
 }
 
 #[test]
-fn codex_takes_a_bead_from_sling_to_closed() {
-    takes_a_bead_from_sling_to_closed(Cli::Codex);
+fn codex_takes_a_bead_from_sling_to_merged() {
+    takes_a_bead_from_sling_to_merged(Cli::Codex);
 }
 
-fn takes_a_bead_from_sling_to_closed(cli: Cli) {
+fn takes_a_bead_from_sling_to_merged(cli: Cli) {
     let Some(shop) = Workshop::open(Script::work(), Rights::All) else { return };
     shop.fleet.set("default_agent", cli.name());
     shop.fleet.hold(&["gt-a"]);
@@ -27,7 +27,7 @@ fn takes_a_bead_from_sling_to_closed(cli: Cli) {
         "{}",
         shop.logs()
     );
-    assert_eq!(shop.committed(&end, "gt-a.txt").as_deref(), Some("gt-a\n"));
+    assert_eq!(shop.merged("gt-a", "gt-a.txt").as_deref(), Some("gt-a\n"));
     let questions = shop.questions("");
     assert_eq!(questions.len(), 2, "one command, one end of the turn");
     assert!(questions[0].contains("Your work is gt-a"), "the agent was not told its work");
@@ -47,8 +47,7 @@ fn both_work_side_by_side_within_the_cap() {
     });
     shop.fleet.until_done(&beads);
     for bead in &beads {
-        let end = shop.await_end(bead, 1);
-        assert_eq!(shop.committed(&end, &format!("{bead}.txt")), Some(format!("{bead}\n")));
+        assert_eq!(shop.merged(bead, &format!("{bead}.txt")), Some(format!("{bead}\n")));
     }
     shop.fleet.assert_at_rest(&beads);
 }

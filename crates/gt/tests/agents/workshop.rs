@@ -148,11 +148,21 @@ impl Workshop {
 
     /// What is in a file on the branch of a run.
     pub(crate) fn committed(&self, end: &Value, file: &str) -> Option<String> {
-        let branch = end["data"]["branch"].as_str().expect("it worked on a branch");
+        self.on_branch(end["data"]["branch"].as_str().expect("it worked on a branch"), file)
+    }
+
+    fn on_branch(&self, branch: &str, file: &str) -> Option<String> {
         let object = format!("{branch}:{file}");
         let output = self.fleet.town.command("git").args(["-C", "shop", "show", &object]).output();
         let output = output.expect("git is installed");
         output.status.success().then(|| String::from_utf8(output.stdout).expect("it is text"))
+    }
+
+    /// Waits until the work of a bead is merged, and tells what `main` has in a file.
+    pub(crate) fn merged(&self, bead: &str, file: &str) -> Option<String> {
+        self.fleet.until_done(&[bead.to_owned()]);
+        assert_eq!(count(&self.fleet.town.events(), "merge.landed", Some(bead)), 1, "{bead} is merged once");
+        self.on_branch("main", file)
     }
 
     /// All that the agents printed, for the report of a test that fails.
