@@ -105,7 +105,8 @@ impl Yard {
 
     fn count(&self, sql: &str) -> usize {
         let store = Connection::open(self.root().join(".gt/town.db")).expect("the store is there");
-        store.query_row(sql, [], |row| row.get(0)).expect("it is SQL")
+        let n: u32 = store.query_row(sql, [], |row| row.get(0)).expect("it is SQL");
+        usize::try_from(n).expect("it is small")
     }
 
     fn until(&self, what: &str, sql: &str, n: usize) {

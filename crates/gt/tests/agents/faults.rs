@@ -77,6 +77,7 @@ fn a_limit_that_has_passed_is_forgotten_by_itself() {
     shop.sling(Cli::Claude, "gt-a");
     assert_eq!(shop.await_end("gt-a", 1)["data"]["outcome"], "rate-limited", "{}", shop.logs());
     assert_eq!(shop.await_end("gt-a", 2)["data"]["outcome"], "completed", "{}", shop.logs());
+    assert_eq!(shop.merged("gt-a", "gt-a.txt").as_deref(), Some("gt-a\n"));
     shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
 }
 
@@ -144,6 +145,7 @@ fn one_that_is_killed_is_followed_by_another(cli: Cli) {
     assert_eq!(end["data"]["outcome"], "completed", "{}", shop.logs());
     let told = &shop.questions("gt-a")[1];
     assert!(told.contains("Once before a worker ended without finishing this."), "it does not know of the first");
+    assert_eq!(shop.merged("gt-a", "gt-a.txt").as_deref(), Some("gt-a\n"));
     shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
     assert!(!shop.fleet.agents().iter().any(|agent| agent.run == leader.run), "something of the killed run is left");
 }
@@ -164,5 +166,6 @@ fn an_answer_that_is_cut_off_costs_no_run(cli: Cli) {
     let end = shop.await_end("gt-a", 1);
     assert_eq!(end["data"]["outcome"], "completed", "{}", shop.logs());
     assert!(shop.questions("gt-a").len() >= 3, "it did not ask again");
+    assert_eq!(shop.merged("gt-a", "gt-a.txt").as_deref(), Some("gt-a\n"));
     shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
 }

@@ -163,6 +163,7 @@ fn one_whose_processes_are_killed_is_followed_by_another(cli: Cli) {
     assert_eq!((&killed["data"]["outcome"], &killed["data"]["signal"]), (&"died".into(), &9.into()), "{killed}");
     let end = shop.await_end("gt-a", 2);
     assert_eq!(end["data"]["outcome"], "completed", "{end}");
+    assert_eq!(shop.merged("gt-a", "gt-a.txt").as_deref(), Some("gt-a\n"));
     shop.fleet.assert_at_rest(&["gt-a".to_owned()]);
 }
 

@@ -130,7 +130,9 @@ impl Workshop {
         let why = self.gt(&["explain", "gt-a"]).stdout;
         let held_up = format!("agent `{}` is held up until ", cli.name());
         assert!(why.contains(&held_up) && why.contains("it is rate limited"), "{why}");
-        self.sling(other, "gt-b");
+        self.fleet.hold(&["gt-b"]);
+        // Not merged: Claude tells its model of the latest commits, and the script would take the one bead for the other.
+        self.gt(&["sling", "gt-b", "--agent", other.name(), "--merge", "local"]);
         self.fleet.until_events("bead.closed", Some("gt-b"), 1);
         assert_eq!(count(&self.fleet.town.events(), "bead.hooked", Some("gt-a")), 1, "it was started too early");
         self.gt(&["scheduler", "resume"]);
