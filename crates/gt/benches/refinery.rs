@@ -10,7 +10,7 @@ mod yard;
 
 use std::time::Duration;
 
-use yard::{Merged, Yard};
+use yard::{Tally, Yard};
 
 const MERGES: usize = 20;
 /// Batched beside one by one, at most.
@@ -30,9 +30,9 @@ fn main() {
 
 /// Twenty merges, with and without company, and with a bad one among them.
 struct Merges {
-    alone: Merged,
-    batched: Merged,
-    one_bad: Merged,
+    alone: Tally,
+    batched: Tally,
+    one_bad: Tally,
 }
 
 fn merges(gate: &str) -> Merges {
@@ -53,14 +53,14 @@ impl Merges {
     }
 
     fn is_well(&self) -> bool {
-        let is_whole = |merged: &Merged, n_back: usize| merged.n_merged == MERGES - n_back && merged.n_back == n_back;
+        let is_whole = |merged: &Tally, n_back: usize| merged.n_merged == MERGES - n_back && merged.n_back == n_back;
         let are_whole = is_whole(&self.alone, 0) && is_whole(&self.batched, 0) && is_whole(&self.one_bad, 1);
         are_whole && self.ratio() < BATCHED_MAX
     }
 
     fn table(&self, gate: &str) -> String {
-        let row = |what: &str, merged: &Merged, more: String| {
-            let Merged { time, n_merged, n_back, n_gates, .. } = merged;
+        let row = |what: &str, merged: &Tally, more: String| {
+            let Tally { time, n_merged, n_back, n_gates, .. } = merged;
             format!("| {what} | {} | {n_merged} | {n_back} | {n_gates} | {more} |\n", show(*time))
         };
         let verdict = if self.is_well() { "met" } else { "**not met**" };

@@ -19,7 +19,7 @@ const AGENT: &str = "case $GT_BEAD in gt-bench-*) ;; *) exec gt done --status de
     git add -A; git commit --quiet --message=\"$GT_BEAD\"; exec gt done\n";
 
 /// What came of it.
-pub(crate) struct Merged {
+pub(crate) struct Tally {
     pub(crate) time: Duration,
     pub(crate) n_merged: usize,
     pub(crate) n_back: usize,
@@ -88,14 +88,14 @@ impl Yard {
     }
 
     /// Lets the refinery go; returns when everything is merged or has come back.
-    pub(crate) fn merge_all(&self) -> Merged {
+    pub(crate) fn merge_all(&self) -> Tally {
         let start = Instant::now();
         self.pause(false);
         self.until("all is merged", "SELECT count(*) FROM merge WHERE state <> 'waiting'", self.n);
         let time = start.elapsed();
         let files = run(command("git", &self.root()).args(["-C", "shop", "ls-tree", "--name-only", "main"]));
         let gates = fs::read_to_string(self.root().join("gates")).unwrap_or_default();
-        Merged {
+        Tally {
             time,
             n_merged: files.lines().filter(|file| file.starts_with("gt-bench-")).count(),
             n_back: self.count("SELECT count(*) FROM merge WHERE state = 'returned'"),
