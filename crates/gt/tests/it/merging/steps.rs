@@ -148,8 +148,7 @@ fn a_daemon_killed_at_each_step_of_merging_has_merged_once() {
 
 #[test]
 fn what_was_pushed_before_a_death_is_here_too_before_others_start_on_it() {
-    let fleet = super::fleet("ls > \"$HOME/seen-$GT_BEAD\"\n");
-    fleet.script(&format!("ls > \"$HOME/seen-$GT_BEAD\"\n{WORKS}"));
+    let fleet = super::fleet(&format!("ls > \"$HOME/seen-$GT_BEAD\"\n{WORKS}"));
     add_origin(&fleet);
     fleet.hold_lines(&[
         r#"{"id":"gt-a","title":"first"}"#,
@@ -192,7 +191,7 @@ fn a_run_without_changes_says_so_and_closes_only_when_told() {
 }
 
 #[test]
-fn uncommitted_work_is_refused_whether_new_changed_staged_or_in_conflict() {
+fn uncommitted_work_is_refused_whether_new_staged_or_changed() {
     let scene = Scene::new(COMMITS, &[]);
     let file = scene.worktree.join("new.txt");
     std::fs::write(&file, "new\n").expect("the worktree can be written");
