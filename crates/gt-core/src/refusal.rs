@@ -68,6 +68,8 @@ pub enum Refusal {
     StaleRun { run: String, why: String },
     #[error("{id} is over: it is {state}")]
     MergeOver { id: String, state: &'static str },
+    #[error("{id} is being merged into {target} right now")]
+    MergeLands { id: String, target: String },
     #[error("the work on {bead} waits to be merged already, as {id}")]
     MergeWaits { id: String, bead: String },
     #[error("{id} is not scheduled")]
@@ -135,6 +137,7 @@ impl Refusal {
             }
             Refusal::StaleRun { .. } => "stop here; another run has the work, or it is done".to_owned(),
             Refusal::MergeOver { .. } => "see what is in the queue with `gt refinery list`".to_owned(),
+            Refusal::MergeLands { .. } => "look in a moment what came of it: `gt refinery list --all`".to_owned(),
             Refusal::MergeWaits { id, .. } => format!("see how it stands with `gt refinery show {id}`"),
             Refusal::NotScheduled { id } => format!("schedule it with `gt sling {id}`"),
             Refusal::IsContext { bead, .. } => {

@@ -169,7 +169,8 @@ impl Worker<'_> {
             return Err(Stop::Hold(format!("there is no rig `{}` any more", self.target.rig)));
         };
         let repository = PathBuf::from(&rig.path);
-        let base = self.base(&repository)?;
+        let (base, stamp) = (self.base(&repository)?, self.stamp());
+        self.store.end_landing(self.target, &stamp).map_err(TownError::from)?;
         self.clear_leftovers(&repository, &base)?;
         let waiting = self.record_what_is_merged(&repository, &base)?;
         if waiting.is_empty() {
@@ -310,6 +311,10 @@ impl Worker<'_> {
     fn land(&mut self, repository: &Path, base: &Base, stack: Stack) -> Result<Base, Stop> {
         let commit = merge::seal(repository, &base.commit, &stack.tip, &message(&stack.merges))?;
         crash::point(CrashPoint::GatesPassed);
+        let (ids, stamp) = (stack.merges.iter().map(|merge| merge.id.clone()).collect::<Vec<_>>(), self.stamp());
+        if !self.store.begin_landing(&ids, &stamp).map_err(TownError::from)? {
+            return Err(Stop::Again); // somebody has decided against one of them while it was tested
+        }
         if base.has_remote {
             merge::push(repository, &commit, &self.target.branch, REMOTE_TIMEOUT)?;
             crash::point(CrashPoint::Pushed);

@@ -215,6 +215,34 @@ impl Store {
         })
     }
 
+    /// From now on nobody can decide against these; `false`: somebody has, and none of them lands.
+    pub fn begin_landing(&mut self, ids: &[String], stamp: &Stamp) -> std::result::Result<bool, StoreError> {
+        self.write(stamp, |tx| {
+            for id in ids {
+                if !by_id(tx, id)?.state.is_live() {
+                    return Ok(false);
+                }
+            }
+            let mut mark = tx.prepare_cached("UPDATE merge SET landing = 1 WHERE id = ?1")?;
+            ids.iter().try_for_each(|id| mark.execute([id]).map(drop))?;
+            Ok(true)
+        })
+    }
+
+    /// Whoever moved the target has died or given up.
+    pub fn end_landing(&mut self, target: &Target, stamp: &Stamp) -> std::result::Result<(), StoreError> {
+        const IS_LANDING: &str = "rig = ?1 AND target = ?2 AND state IN ('waiting', 'requested') AND landing = 1";
+        let arguments = [&target.rig, &target.branch];
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM merge WHERE {IS_LANDING})");
+        if !self.read(|tx| Ok(tx.prepare_cached(&sql)?.query_row(arguments, |row| row.get(0))?))? {
+            return Ok(());
+        }
+        self.write(stamp, |tx| {
+            tx.execute(&format!("UPDATE merge SET landing = 0 WHERE {IS_LANDING}"), arguments)?;
+            Ok(())
+        })
+    }
+
     /// Remembers that a pull request asks for a merge.
     pub fn record_requested(&mut self, id: &str, request: &str, stamp: &Stamp) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {
@@ -414,6 +442,10 @@ fn close_merged(tx: &Connection, key: Key, merge: &Merge, commit: &str, stamp: &
 
 /// A merge that somebody decided against is no more in the queue; its bead stays where it is.
 pub(crate) fn drop_live(tx: &Connection, merge: &Merge, reason: &str, stamp: &Stamp) -> Result<()> {
+    let sql = "SELECT landing FROM merge WHERE id = ?1";
+    if tx.prepare_cached(sql)?.query_row([&merge.id], |row| row.get(0))? {
+        return Err(Refusal::MergeLands { id: merge.id.clone(), target: merge.target.clone() }.into());
+    }
     tx.prepare_cached("UPDATE merge SET state = 'dropped', ended_at = ?2, reason = ?3 WHERE id = ?1")?
         .execute(params![merge.id, micros(stamp.now), reason])?;
     append(tx, EventType::MergeDropped, merge, &json!({ "reason": reason }), stamp)

@@ -15,6 +15,7 @@ CREATE TABLE merge (
   ended_at  INTEGER,
   reason    TEXT,                    -- why it was returned or dropped
   merged    TEXT,                    -- the commit that has it in the target
+  landing   INTEGER NOT NULL DEFAULT 0, -- 1: its target is being moved, and nobody can decide against it any more
   request   TEXT,                    -- the pull request, as its command calls it
   rework    INTEGER,                 -- bead.key of what was made of a returned one
   patch     TEXT                     -- the file with its commits, for whoever works on it again

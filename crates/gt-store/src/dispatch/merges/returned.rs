@@ -81,8 +81,10 @@ fn return_merge(
     stamp: &Stamp,
 ) -> Result<ReturnedAs> {
     let reason = flaw.words(&merge.target);
-    tx.prepare_cached("UPDATE merge SET state = 'returned', ended_at = ?2, reason = ?3, patch = ?4 WHERE id = ?1")?
-        .execute(params![merge.id, micros(stamp.now), reason, patch])?;
+    tx.prepare_cached(
+        "UPDATE merge SET state = 'returned', ended_at = ?2, reason = ?3, patch = ?4, landing = 0 WHERE id = ?1",
+    )?
+    .execute(params![merge.id, micros(stamp.now), reason, patch])?;
     let note = note(merge, flaw, patch);
     let is_over = !rows::load(tx, merge.key)?.status.is_active();
     if is_over {

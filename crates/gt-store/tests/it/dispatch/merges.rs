@@ -187,6 +187,22 @@ fn a_bead_that_is_slung_again_by_force_leaves_the_queue() {
     yard.check();
 }
 
+/// Between the gates and the record nobody can decide against it; before and after that, everybody.
+#[test]
+fn what_is_landing_cannot_be_dropped() {
+    let mut yard = Yard::with(&["gt-1", "gt-2"]);
+    yard.handed_over("gt-1", "mr-1");
+    yard.handed_over("gt-2", "mr-2");
+    let (both, stamp) = (["mr-1", "mr-2"].map(str::to_owned), yard.stamp());
+    assert!(yard.store.begin_landing(&both, &stamp).expect("it answers"));
+    assert!(yard.store.drop_merge("mr-1", "no", &stamp).is_err() && yard.try_sling(&forced("gt-1")).is_err());
+    yard.store.end_landing(&target(), &stamp).expect("whoever did it has died");
+    yard.store.drop_merge("mr-1", "no", &stamp).expect("it is dropped");
+    assert!(!yard.store.begin_landing(&both, &stamp).expect("it answers"), "one of them is not wanted");
+    yard.store.drop_merge("mr-2", "no", &stamp).expect("the other was not marked");
+    yard.check();
+}
+
 #[test]
 fn a_held_target_waits_for_its_time_and_a_paused_one_for_a_person() {
     let mut yard = Yard::with(&["gt-1", "gt-2"]);

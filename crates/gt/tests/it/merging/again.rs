@@ -143,3 +143,21 @@ fn what_a_killed_agent_had_not_committed_is_named_to_the_next_and_applies() {
     assert_eq!(saved.lines().count(), 1, "{saved}");
     assert!(git_agrees(&fleet, "shop", &["cat-file", "-e", &format!("{saved}:untracked")]));
 }
+
+/// Somebody decides against a merge while it is being tested: it does not land.
+#[test]
+fn what_is_slung_again_while_its_gates_run_is_not_merged_as_it_was() {
+    let fleet = fleet(
+        "if mkdir \"$HOME/first\" 2> /dev/null; then echo old > old.txt; else echo new > new.txt; fi; git add -A; \
+         git commit --quiet --message=\"work on $GT_BEAD\"; gt done",
+    );
+    set_gates(&fleet, "shop", "touch \"$HOME/tested\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done");
+    fleet.start_daemon();
+    let beads = sling(&fleet, &["gt-a"], &[]);
+    fleet.await_file("tested");
+    fleet.town.gt(["sling", "gt-a", "--force"]).success();
+    std::fs::write(fleet.home("go"), "").expect("the home can be written");
+    fleet.until_done(&beads);
+    assert_eq!(files(&fleet, "main").iter().filter(|name| *name == "old.txt" || *name == "new.txt").count(), 1);
+    assert!(git_agrees(&fleet, "shop", &["cat-file", "-e", "main:new.txt"]), "the one that was asked for last");
+}
