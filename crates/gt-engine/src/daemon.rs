@@ -324,10 +324,7 @@ impl Daemon {
             Cause::ConfigWritten => Due::batch_if(self.reload()),
             Cause::Told => Due::pass_if(self.dispatcher.has_been_told(&mut self.store, &self.settings).unwrap_or(true)),
             Cause::Prepared(prepared) => Due::pass_if(self.start(prepared)),
-            Cause::Merged(merged) => {
-                self.note_merged(merged);
-                Due::Pass
-            }
+            Cause::Merged(merged) => Due::pass_if(self.note_merged(merged)),
             Cause::Stop => {
                 self.is_stopping = true;
                 Due::Nothing

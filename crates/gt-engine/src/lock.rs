@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::TownError;
 use crate::town::Town;
@@ -106,17 +106,6 @@ impl Lock {
             }
             Err(TryLockError::Error(source)) => Err(TownError::io("lock", &self.path(town), source)),
         }
-    }
-}
-
-/// Takes the lock that a file is, if nobody has it.
-pub fn try_lock_file(path: &Path) -> Result<Option<Held>, TownError> {
-    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    let file = open.map_err(|source| TownError::io("open", path, source))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(Held::by(file, false))),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(source)) => Err(TownError::io("lock", path, source)),
     }
 }
 

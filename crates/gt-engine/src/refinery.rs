@@ -4,6 +4,7 @@
 //! What git does is `gt_runtime::merge`'s, what is remembered the store's; the order of things is here. Pull requests are
 //! `refinery/request.rs`'s, gates `refinery/gates.rs`'s.
 
+mod desk;
 mod gates;
 mod request;
 
@@ -16,13 +17,14 @@ use gt_core::merge::{Flaw, MergeState, Strategy};
 use gt_core::rig::Rig;
 use gt_core::text::one_line;
 use gt_runtime::merge::{self, Base, MergeError, Stacked, Workbench};
-use gt_store::{Merge, ReturnedAs, Stamp, Store, StoreError, Target};
+use gt_store::{Merge, ReturnedAs, Stamp, Store, StoreError, Target, TargetHold};
 use jiff::SignedDuration;
 
+pub use self::desk::AtWork;
+use self::desk::Desk;
 use self::gates::{Gates, Verdict};
 use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
-use crate::lock;
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use crate::town::Town;
@@ -68,12 +70,12 @@ pub fn work(around: &Arc<dyn Surroundings>, town: &Town, actor: &str, target: &T
         worked: Worked::default(),
     };
     while worker.is_due()? {
-        let Some(_lock) = lock::try_lock_file(&worker.dir.join("lock"))? else {
+        let Some(desk) = Desk::take(&worker.dir)? else {
             worker.worked.is_busy = true;
             break;
         };
         merge::end_leftover(&marker(&worker.dir))?;
-        while worker.round()? {
+        while worker.round(&desk)? {
             worker.settings = Settings::load(town)?;
         }
         // Who came when the lock was about to be given back has gone away again, so there is one more look after it.
@@ -92,6 +94,16 @@ pub fn work_all(around: &Arc<dyn Surroundings>, town: &Town, actor: &str) -> Res
         let worked = work(around, town, actor, &target)?;
         done.push((target, worked));
     }
+}
+
+/// Who works on a target right now, and at what.
+pub fn at_work(town: &Town, target: &Target) -> Option<AtWork> {
+    desk::look(&place(town, target))
+}
+
+/// Whether a target that is held stays so until somebody does something about it here. A pull request is for others to judge.
+pub fn needs_a_person(hold: &TargetHold) -> bool {
+    !request::OPEN.contains(&hold.reason.as_str())
 }
 
 /// Whether this process is about to end, and ends its gates: what they say then is about nothing.
@@ -151,8 +163,8 @@ impl Worker<'_> {
     }
 
     /// One batch. Says whether another round may find more to do.
-    fn round(&mut self) -> Result<bool, TownError> {
-        match self.try_round() {
+    fn round(&mut self, desk: &Desk) -> Result<bool, TownError> {
+        match self.try_round(desk) {
             Ok(may_find_more) => Ok(may_find_more),
             Err(Stop::Again) => Ok(true),
             Err(Stop::Hold(reason)) => self.hold(&reason),
@@ -160,7 +172,7 @@ impl Worker<'_> {
         }
     }
 
-    fn try_round(&mut self) -> Result<bool, Stop> {
+    fn try_round(&mut self, desk: &Desk) -> Result<bool, Stop> {
         if !self.is_due()? {
             return Ok(false);
         }
@@ -177,10 +189,12 @@ impl Worker<'_> {
             return Ok(true);
         }
         if self.settings.pull_request(&rig.name).is_some() {
+            desk.lay_out(&waiting);
             return self.request(&rig, &repository, &base, waiting);
         }
         merge::can_land(&repository, &self.target.branch).map_err(|error| Stop::Hold(crate::chain(&error)))?;
         let batch = self.batch(waiting);
+        desk.lay_out(&batch);
         self.settle(&rig, &repository, base, batch)?;
         let stamp = self.stamp();
         self.store.free_target(self.target, &stamp).map_err(TownError::from)?;

@@ -95,8 +95,13 @@ fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Merge
     move |source| MergeError::Io { doing, path: path.to_owned(), source }
 }
 
+/// The commit that a branch is at, if there is such a branch.
+pub fn branch_tip(repository: &Path, branch: &str) -> Result<Option<String>, MergeError> {
+    find_commit(repository, &here(branch))
+}
+
 /// The commit that a name stands for, if there is one.
-fn find_commit(repository: &Path, name: &str) -> Result<Option<String>, MergeError> {
+pub fn find_commit(repository: &Path, name: &str) -> Result<Option<String>, MergeError> {
     let commit = format!("{name}^{{commit}}");
     let found = Git::at(repository).args(["rev-parse", "--quiet", "--verify", "--end-of-options", &commit]).output()?;
     Ok(found.status.success().then(|| crate::git::text_of(&found.stdout)))

@@ -13,7 +13,7 @@ pub enum StoreError {
     #[error("there is no rig `{name}`")]
     NoRig { name: String, near: Vec<String> },
     #[error("there is no merge `{id}`")]
-    NoMerge { id: String },
+    NoMerge { id: String, near: Vec<String> },
     #[error("there is no letter {id}")]
     NoLetter { id: i64 },
     #[error("there is no box `{who}`, and nobody would read the letter")]

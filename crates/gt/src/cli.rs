@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
     activity, agent_event, bead, completions, config, convoy, daemon, deacon, demo, doctor, done, escalate, explain,
-    formula, handoff, hook, init, keeper, mail, man, polecat, prime, queue, rig, scheduler, sling, status,
+    formula, handoff, hook, init, keeper, mail, man, polecat, prime, queue, refinery, rig, scheduler, sling, status,
 };
 
 /// Where help lists the options that every command has.
@@ -88,6 +88,7 @@ pub(crate) enum Command {
     Queue(Box<queue::QueueArgs>),
     Convoy(Box<convoy::ConvoyArgs>),
     Polecat(polecat::PolecatArgs),
+    Refinery(refinery::RefineryArgs),
     Deacon(deacon::DeaconArgs),
     Mail(mail::MailArgs),
     Daemon(daemon::DaemonArgs),

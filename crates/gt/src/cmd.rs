@@ -23,6 +23,7 @@ pub(crate) mod man;
 pub(crate) mod polecat;
 pub(crate) mod prime;
 pub(crate) mod queue;
+pub(crate) mod refinery;
 pub(crate) mod rig;
 pub(crate) mod scheduler;
 pub(crate) mod sling;
@@ -51,6 +52,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Scheduler(args) => return scheduler::run(context, args),
         Command::Queue(args) => return queue::run(context, *args),
         Command::Convoy(args) => convoy::run(context, *args)?,
+        Command::Refinery(args) => return refinery::run(context, args),
         Command::Deacon(args) => deacon::run(context, args)?,
         Command::Mail(args) => mail::run(context, args)?,
         Command::Polecat(args) => polecat::run(context, args)?,

@@ -100,6 +100,15 @@ impl Context {
         }
     }
 
+    /// The same of what waits to be merged.
+    pub(crate) fn note_missing_refinery(&self, town: &Town) {
+        if !self.is_dry_run() && !daemon_runs(town) {
+            self.note(
+                "note: no daemon runs, so nothing is merged by itself: `gt daemon start`, or once: `gt refinery run`",
+            );
+        }
+    }
+
     pub(crate) fn is_dry_run(&self) -> bool {
         self.globals.dry_run
     }

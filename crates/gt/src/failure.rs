@@ -151,7 +151,9 @@ impl From<&StoreError> for Failure {
                 (Kind::NotFound, did_you_mean(near, "`gt bead list --all` shows what there is"))
             }
             StoreError::NoRig { near, .. } => (Kind::NotFound, did_you_mean(near, "`gt rig list` shows what there is")),
-            StoreError::NoMerge { .. } => (Kind::NotFound, "`gt refinery list --all` shows what there is".into()),
+            StoreError::NoMerge { near, .. } => {
+                (Kind::NotFound, did_you_mean(near, "`gt refinery list --all` shows what there is"))
+            }
             StoreError::NoLetter { .. } => (
                 Kind::NotFound,
                 "`gt mail inbox --all` shows what there is; `gt mail inbox WHO --all` somebody's".into(),

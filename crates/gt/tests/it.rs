@@ -74,6 +74,8 @@ mod merging;
 mod moments;
 #[path = "it/recovery.rs"]
 mod recovery;
+#[path = "it/refinery/mod.rs"]
+mod refinery;
 #[path = "it/refusals.rs"]
 mod refusals;
 #[path = "it/rigs.rs"]

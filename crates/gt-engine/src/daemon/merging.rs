@@ -28,8 +28,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// A worker has come to its end; what came to wait meanwhile is for the next one.
-    pub(super) fn note_merged(&mut self, (target, worked): Merged) {
+    /// A worker has come to its end; what came to wait meanwhile is for the next one. Says whether to look at once.
+    pub(super) fn note_merged(&mut self, (target, worked): Merged) -> bool {
         self.merging.remove(&target);
         let Target { rig, branch } = &target;
         let worked = match worked {
@@ -42,7 +42,7 @@ impl Daemon {
                 self.store
                     .hold_target(&target, &reason, stamp.now + super::ERROR_RETRY * 5, &stamp)
                     .unwrap_or_default();
-                return;
+                return true;
             }
         };
         for bead in &worked.merged {
@@ -54,5 +54,11 @@ impl Daemon {
         if let Some(reason) = &worked.held {
             (self.log)(&format!("{branch} of {rig} is held: {reason}"));
         }
+        if worked.is_busy {
+            // Another process is at it. What that commits wakes the daemon; if it dies, nothing does.
+            let again = self.dispatcher.now() + super::ERROR_RETRY;
+            self.next_deadline = Some(self.next_deadline.map_or(again, |known| known.min(again)));
+        }
+        !worked.is_busy
     }
 }

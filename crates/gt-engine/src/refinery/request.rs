@@ -16,6 +16,9 @@ use super::gates::Verdict;
 use super::{REMOTE_TIMEOUT, Stop, Worker, is_requested};
 use crate::error::TownError;
 
+/// Why a target waits whose requests are open: one, or several.
+pub(super) const OPEN: [&str; 2] = ["a pull request is open", "pull requests are open"];
+
 /// A name of a request is no longer than this.
 const NAME_CHARS: usize = 500;
 
@@ -42,7 +45,7 @@ impl Worker<'_> {
         }
         let stamp = self.stamp();
         let until = stamp.now + self.settings.merge_poll();
-        let words = if n_open == 1 { "a pull request is open" } else { "pull requests are open" };
+        let words = OPEN[usize::from(n_open > 1)];
         self.store.hold_target(self.target, words, until, &stamp).map_err(TownError::from)?;
         self.worked.held = Some(words.to_owned());
         Ok(false)

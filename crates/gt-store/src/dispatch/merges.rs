@@ -3,6 +3,7 @@
 //! Whether something is merged is git's to say; here it is remembered, and what follows from it for the bead happens in the
 //! same transaction. What a returned merge becomes is `returned.rs`'s.
 
+mod questions;
 mod returned;
 
 use gt_core::event::EventType;
@@ -125,8 +126,10 @@ fn select(tx: &Connection, rest: &str, arguments: impl rusqlite::Params) -> Resu
 }
 
 fn by_id(tx: &Connection, id: &str) -> Result<Merge> {
-    let found = select(tx, "merge.id = ?1", [id])?.pop();
-    found.ok_or_else(|| StoreError::NoMerge { id: one_line(id) })
+    match select(tx, "merge.id = ?1", [id])?.pop() {
+        Some(merge) => Ok(merge),
+        None => Err(StoreError::NoMerge { id: one_line(id), near: questions::near_ids(tx, id)? }),
+    }
 }
 
 /// The merge of a bead that is under way.

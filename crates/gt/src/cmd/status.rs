@@ -12,6 +12,7 @@ use gt_store::{ConvoyProgress, MAYOR, Outlook, Plea};
 use serde_json::{Value, json};
 
 use super::polecat::{self, Worker};
+use super::refinery::{self, Queue};
 use super::scheduler::mode;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -33,6 +34,8 @@ struct Screen {
     outlook: Outlook,
     workers: Vec<Worker>,
     pleas: Vec<Plea>,
+    /// What waits to be merged, and what came back.
+    merging: Queue,
     /// Letters that the mayor has not read.
     n_unread: usize,
     convoys: Vec<ConvoyProgress>,
@@ -67,6 +70,7 @@ fn look(context: &Context) -> Result<Screen, Failure> {
     Ok(Screen {
         daemon: Lock::Daemon.holder(&town)?,
         n_ready: ready.beads.len(),
+        merging: Queue::look(&town, &mut store)?,
         town,
         policy,
         outlook,
@@ -84,6 +88,7 @@ fn screen_text(screen: &Screen) -> String {
     parts.extend(needs(screen));
     parts.push(running(screen));
     parts.push(waiting(screen));
+    parts.extend(merging(screen));
     parts.extend(convoys(screen));
     parts.join("\n\n")
 }
@@ -140,6 +145,8 @@ fn needs(screen: &Screen) -> Option<String> {
         let (title, reason) = (one_line(&plea.title), one_line(&plea.reason));
         lines.push(format!("  {sign} {} {title}\n      {}", plea.bead, paint(DIM, &reason)));
     }
+    let held = screen.merging.targets.iter().filter_map(refinery::held_line);
+    lines.extend(held.map(|held| format!("  {sign} {held}")));
     for worker in screen.workers.iter().filter(|worker| ["stalled", "gone"].contains(&worker.state)) {
         lines.push(format!("  {sign} {}", polecat::line(worker, 0)));
     }
@@ -185,6 +192,13 @@ fn waiting(screen: &Screen) -> String {
     part("Waiting", scheduled.iter().map(line).collect(), scheduled.len())
 }
 
+/// The refinery's queue: a branch with all that waits for it is one line more or less.
+fn merging(screen: &Screen) -> Option<String> {
+    let lines = refinery::screen_lines(&screen.merging);
+    let n_total = lines.len();
+    (n_total > 0).then(|| part("Merging", lines, n_total))
+}
+
 fn convoys(screen: &Screen) -> Option<String> {
     let line = |convoy: &ConvoyProgress| {
         let ConvoyProgress { id, title, n_done, n_total, .. } = convoy;
@@ -225,6 +239,7 @@ fn screen_json(screen: &Screen) -> Value {
         "unread_mail": screen.n_unread,
         "needs": screen.pleas.iter().map(|plea| json!({ "bead": plea.bead, "reason": plea.reason }))
             .collect::<Vec<_>>(),
+        "merging": refinery::queue_json(&screen.merging),
         "guards": screen.policy.guards.iter().map(|guard| &guard.message).collect::<Vec<_>>(),
         "config_problem": screen.config_problem,
         "convoys": screen.convoys.iter().map(|convoy| json!({

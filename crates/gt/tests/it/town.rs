@@ -17,7 +17,7 @@ use tempfile::TempDir;
 pub(crate) const GT: &str = env!("CARGO_BIN_EXE_gt");
 
 /// Prefixes under which ids are made up in these tests.
-const PREFIXES: [&str; 6] = ["gt", "gt-wisp", "hq", "hq-cv", "shop", "shop-wisp"];
+const PREFIXES: [&str; 7] = ["gt", "gt-mr", "gt-wisp", "hq", "hq-cv", "shop", "shop-wisp"];
 
 /// A snapshot with everything masked that differs from run to run.
 macro_rules! snapshot {

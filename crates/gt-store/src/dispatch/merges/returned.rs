@@ -203,11 +203,11 @@ pub(crate) fn rework_of(tx: &Connection, bead: Key) -> Result<Option<Rework>> {
 
 /// Puts a merge into line again.
 pub(super) fn retry(tx: &Connection, merge: &Merge, tip: &str, stamp: &Stamp) -> Result<()> {
-    if !matches!(merge.state, MergeState::Returned | MergeState::Dropped) {
-        return Err(Refusal::MergeOver { id: merge.id.clone(), state: merge.state.as_str() }.into());
-    }
     if let Some(other) = live_of(tx, merge.key)? {
         return Err(Refusal::MergeWaits { id: other.id, bead: merge.bead.clone() }.into());
+    }
+    if !matches!(merge.state, MergeState::Returned | MergeState::Dropped) {
+        return Err(Refusal::MergeOver { id: merge.id.clone(), state: merge.state.as_str() }.into());
     }
     let bead = rows::load(tx, merge.key)?;
     if !bead.status.is_active() {

@@ -1,0 +1,50 @@
+//! What people ask of the refinery's queue; nothing here changes it.
+
+use gt_core::near;
+use rusqlite::Connection;
+
+use super::{Merge, Target, TargetHold, select};
+use crate::error::{Result, StoreError};
+use crate::query;
+use crate::rows::timestamp;
+use crate::store::Store;
+
+impl Store {
+    /// Every target that is held, with the reason.
+    pub fn target_holds(&mut self) -> std::result::Result<Vec<(Target, TargetHold)>, StoreError> {
+        self.read(|tx| {
+            let mut query = tx.prepare_cached(
+                "SELECT rig, target, since, until, tries, reason FROM merge_hold ORDER BY rig, target",
+            )?;
+            let rows = query.query_map([], |row| {
+                let (since, until) = (timestamp(row.get(2)?), timestamp(row.get(3)?));
+                let hold = TargetHold { since, until, tries: row.get(4)?, reason: row.get(5)? };
+                Ok((Target { rig: row.get(0)?, branch: row.get(1)? }, hold))
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// The merges of a bead's work, the oldest first.
+    pub fn merges_of(&mut self, bead: &str) -> std::result::Result<Vec<Merge>, StoreError> {
+        self.read(|tx| {
+            let key = query::require(tx, bead)?;
+            select(tx, "merge.bead = ?1 ORDER BY merge.place", [key])
+        })
+    }
+
+    /// Work that came back and is not merged since.
+    pub fn returned_merges(&mut self) -> std::result::Result<Vec<Merge>, StoreError> {
+        let rest = "merge.state = 'returned' AND bead.status NOT IN ('closed', 'tombstone')
+            AND NOT EXISTS (SELECT 1 FROM merge AS newer WHERE newer.bead = merge.bead AND newer.place > merge.place)
+            ORDER BY merge.place";
+        self.read(|tx| select(tx, rest, []))
+    }
+}
+
+/// The ids that are closest to one that is not there.
+pub(super) fn near_ids(tx: &Connection, id: &str) -> Result<Vec<String>> {
+    let mut query = tx.prepare_cached("SELECT id FROM merge ORDER BY id")?;
+    let all: Vec<String> = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    Ok(near::closest(id, all.iter().map(String::as_str)))
+}
