@@ -5,6 +5,7 @@
 //! are not part of it; they are read and written directly.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -76,6 +77,9 @@ pub trait Worktrees: Send + Sync {
 
     /// Keeps what is not committed in it, as a commit and as a patch; says whether there is one now.
     fn salvage(&self, tree: &Path, run: &str, patch: &Path) -> bool;
+
+    /// Leaves a text in a file of a worktree, below a directory that git is told to overlook; where it cannot be, nothing is left.
+    fn leave(&self, _repository: &Path, _tree: &Path, _dir: &str, _file: &str, _text: &str) {}
 }
 
 /// The next message, if one comes in time.
@@ -216,5 +220,18 @@ impl Worktrees for Git {
 
     fn salvage(&self, tree: &Path, run: &str, patch: &Path) -> bool {
         merge::salvage(tree, &format!("refs/gt/salvage/{run}"), patch).is_ok_and(|saved| saved.is_some())
+    }
+
+    fn leave(&self, repository: &Path, tree: &Path, dir: &str, file: &str, text: &str) {
+        // A repository may have such a file of its own, or insist on seeing it.
+        let is_ignored = merge::exclude(repository, &format!("/{dir}/"))
+            .and_then(|()| merge::is_ignored(tree, &format!("{dir}/{file}")))
+            .unwrap_or(false);
+        if is_ignored && fs::create_dir_all(tree.join(dir)).is_ok() {
+            // Half a text is worse than none, and none is no loss.
+            fs::write(tree.join(dir).join(file), text)
+                .or_else(|_| fs::remove_file(tree.join(dir).join(file)))
+                .unwrap_or_default();
+        }
     }
 }

@@ -49,6 +49,15 @@ pub(crate) fn make(
     Err(last.unwrap_or_else(|| WorktreeError::Dirty { path: own() }))
 }
 
+/// Where an agent finds its assignment, in its worktree.
+const ASSIGNMENT_DIR: &str = ".gasworks";
+const ASSIGNMENT_FILE: &str = "ASSIGNMENT.md";
+
+/// Leaves the assignment where an agent that has lost sight of it finds it, and git does not. // SPEC P7
+pub(crate) fn leave_assignment(worktrees: &dyn Worktrees, assignment: &Assignment, tree: &Path, text: &str) {
+    worktrees.leave(Path::new(&assignment.rig.path), tree, ASSIGNMENT_DIR, ASSIGNMENT_FILE, text);
+}
+
 /// Where a run begins: where the one that left its work to it has ended, or the step before it; else at the base branch.
 pub(crate) fn start_branch(assignment: &Assignment) -> &str {
     let left = assignment.left_branch.as_deref().filter(|_| assignment.handoff.is_some());

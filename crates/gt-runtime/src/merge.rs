@@ -20,7 +20,7 @@ use thiserror::Error;
 pub use self::gate::{Gate, end_leftover, gate};
 pub use self::history::{Look, is_part_of, look, patch, seal, tree_of};
 pub use self::landing::{can_land, delete_branch, land};
-pub use self::refs::{exclude, forget, keep, kept};
+pub use self::refs::{exclude, forget, is_ignored, keep, kept};
 pub use self::remote::{Base, base, push, push_branch};
 pub use self::salvage::{Salvage, salvage};
 pub use self::workbench::{Stacked, Workbench};

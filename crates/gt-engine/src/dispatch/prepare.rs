@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::agents::{self, Unfit, Workplace};
 use crate::formulas::{Library, name_for};
+use crate::prompt;
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::Surroundings;
 use crate::town::Town;
@@ -117,6 +118,8 @@ fn make_ready(
         Isolation::Worktree => {
             let (path, branch) = worktrees::make(around.worktrees(), town, assignment)
                 .map_err(|error| fail(crate::chain(&error), worktrees::fault_of(&error, now)))?;
+            let text = prompt::text(assignment, cooked.as_ref(), Some(&branch));
+            worktrees::leave_assignment(around.worktrees(), assignment, &path, &text);
             (Some(path), Some(branch))
         }
     };

@@ -58,3 +58,8 @@ pub fn exclude(repository: &Path, pattern: &str) -> Result<(), MergeError> {
     let added = opened.and_then(|mut file| file.write_all(format!("{newline}{pattern}\n").as_bytes()));
     added.map_err(io_error("write", &path))
 }
+
+/// Whether git overlooks a path in a worktree: it is excluded there, and nobody has committed it.
+pub fn is_ignored(worktree: &Path, path: &str) -> Result<bool, MergeError> {
+    Ok(Git::at(worktree).args(["check-ignore", "--quiet", path]).succeeds()?)
+}
