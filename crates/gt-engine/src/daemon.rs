@@ -31,7 +31,7 @@ use crate::pace::{Batch, Pace};
 use crate::settings::{Isolation, Settings};
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
-use crate::{once, patrol, refinery};
+use crate::{once, patrol, refinery, tidy};
 
 /// How soon after a write the store is looked at again, since a write is heard of before its commit can be seen.
 const LOOK_SOON: Duration = Duration::from_millis(2);
@@ -554,6 +554,11 @@ impl Daemon {
                 (self.log)(&format!("released {bead}: nobody worked on it"));
             }),
             Err(error) => (self.log)(&format!("the patrol could not release hooks: {}", chain(&error))),
+        }
+        if self.around.worktrees().has_git() {
+            let (town, now) = (self.town.clone(), self.dispatcher.now());
+            // What cannot be tidied up now is in nobody's way; the next patrol tries again.
+            self.around.aside(Box::new(move || tidy::tidy(&town, now).unwrap_or_default()));
         }
     }
 }

@@ -28,6 +28,7 @@ pub mod settings;
 pub mod signs;
 pub mod sling;
 pub mod surroundings;
+pub mod tidy;
 mod town;
 pub mod wait;
 pub mod wake;

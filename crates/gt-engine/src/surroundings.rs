@@ -78,6 +78,11 @@ pub trait Worktrees: Send + Sync {
     /// Keeps what is not committed in it, as a commit and as a patch; says whether there is one now.
     fn salvage(&self, tree: &Path, run: &str, patch: &Path) -> bool;
 
+    /// Whether there is a git that can be asked about more than this.
+    fn has_git(&self) -> bool {
+        false
+    }
+
     /// Leaves a text in a file of a worktree, below a directory that git is told to overlook; where it cannot be, nothing is left.
     fn leave(&self, _repository: &Path, _tree: &Path, _dir: &str, _file: &str, _text: &str) {}
 }
@@ -220,6 +225,10 @@ impl Worktrees for Git {
 
     fn salvage(&self, tree: &Path, run: &str, patch: &Path) -> bool {
         merge::salvage(tree, &format!("refs/gt/salvage/{run}"), patch).is_ok_and(|saved| saved.is_some())
+    }
+
+    fn has_git(&self) -> bool {
+        true
     }
 
     fn leave(&self, repository: &Path, tree: &Path, dir: &str, file: &str, text: &str) {

@@ -19,8 +19,8 @@ use thiserror::Error;
 
 pub use self::gate::{Gate, end_leftover, gate};
 pub use self::history::{Look, is_part_of, look, patch, seal, tree_of};
-pub use self::landing::{can_land, delete_branch, land};
-pub use self::refs::{exclude, forget, is_ignored, keep, kept};
+pub use self::landing::{can_land, delete_branch, delete_idle_branch, is_merged, land};
+pub use self::refs::{branches, exclude, forget, forget_at, is_ignored, keep, kept, n_unkept};
 pub use self::remote::{Base, base, push, push_branch};
 pub use self::salvage::{Salvage, salvage};
 pub use self::workbench::{Stacked, Workbench};

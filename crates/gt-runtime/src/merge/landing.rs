@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::history::is_part_of;
 use super::{MergeError, commit_of, find_commit, git_dir, here, there};
 use crate::git::{Git, complaint, said, text_of};
+use crate::worktree;
 
 const CHANGED: &str = "has uncommitted changes";
 
@@ -44,15 +45,25 @@ pub fn delete_branch(repository: &Path, branch: &str, target: &str) -> Result<bo
     if branch == target || !checkouts_of(repository, branch)?.is_empty() {
         return Ok(false);
     }
-    let mut is_merged = false;
-    for target in [here(target), there(target)] {
-        if find_commit(repository, &target)?.is_some() {
-            is_merged |= is_part_of(repository, &tip, &target)?;
-        }
-    }
     // Only as it was looked at: with a new commit on it, it stays.
     let deletes = || Git::without_hooks_at(repository).args(["update-ref", "-d", &here(branch), &tip]).succeeds();
-    Ok(is_merged && deletes()?)
+    Ok(is_merged(repository, &tip, target)? && deletes()?)
+}
+
+/// The same for a branch that somebody may be about to check out: it waits until they have.
+pub fn delete_idle_branch(repository: &Path, branch: &str, target: &str) -> Result<bool, MergeError> {
+    let _lock = worktree::lock(&worktree::common_dir(repository)?)?;
+    delete_branch(repository, branch, target)
+}
+
+/// Whether the target has a commit, here or, as far as is known, at the origin.
+pub fn is_merged(repository: &Path, commit: &str, target: &str) -> Result<bool, MergeError> {
+    for target in [here(target), there(target)] {
+        if find_commit(repository, &target)?.is_some() && is_part_of(repository, commit, &target)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Where nobody has it checked out: from what it was to `commit`, or not at all.

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use super::{MergeError, commit_of, io_error};
+use super::{MergeError, commit_of, find_commit, here, io_error, there};
 use crate::git::Git;
 use crate::worktree;
 
@@ -24,6 +24,32 @@ pub fn forget(repository: &Path, name: &str) -> Result<(), MergeError> {
     refuse_foreign(name)?;
     Git::at(repository).args(["update-ref", "-d", name]).run("let go of a commit")?;
     Ok(())
+}
+
+/// The same if it still stands for this commit; says whether it did.
+pub fn forget_at(repository: &Path, name: &str, commit: &str) -> Result<bool, MergeError> {
+    refuse_foreign(name)?;
+    Ok(Git::at(repository).args(["update-ref", "-d", name, commit]).succeeds()?)
+}
+
+/// The branches whose names begin with these folders, as in `polecat/`.
+pub fn branches(repository: &Path, folder: &str) -> Result<Vec<String>, MergeError> {
+    let below = here(folder);
+    let listed = Git::at(repository).args(["for-each-ref", "--format=%(refname)", &below]).run("list branches")?;
+    Ok(listed.lines().filter_map(|name| name.strip_prefix("refs/heads/")).map(str::to_owned).collect())
+}
+
+/// How many commits are checked out in a worktree that neither a target has nor a ref of ours keeps.
+pub fn n_unkept(worktree: &Path, targets: &[String]) -> Result<u32, MergeError> {
+    let mut known = Vec::new();
+    for target in targets {
+        for name in [here(target), there(target)] {
+            known.extend(find_commit(worktree, &name)?);
+        }
+    }
+    let asked = Git::at(worktree).args(["rev-list", "--count", "HEAD", "--not", "--glob=refs/gt/*"]).args(known);
+    let counted = asked.run("count commits")?;
+    counted.parse().map_err(|_| MergeError::Git { doing: "count commits".to_owned(), said: counted })
 }
 
 /// The refs below `prefix` with their commits, by name.

@@ -1,9 +1,9 @@
 //! `gt polecat`: the workers. // SPEC P8
 
+mod nuke;
 mod screen;
 
 use std::fs::File;
-use std::path::Path;
 
 use clap::{Args, Subcommand};
 use gt_core::agent::{Activity, Need, Usage};
@@ -13,8 +13,8 @@ use gt_engine::dispatch;
 use gt_engine::once;
 use gt_engine::settings::Settings;
 use gt_engine::signs;
-use gt_engine::{Town, TownError, process_id};
-use gt_runtime::{Handle, worktree};
+use gt_engine::{Town, process_id};
+use gt_runtime::Handle;
 use gt_store::{Polecat, Run, Store};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ enum PolecatCommand {
     Peek(PeekArgs),
     Logs(LogsArgs),
     Stop(StopArgs),
-    Nuke(NukeArgs),
+    Nuke(nuke::NukeArgs),
     Attach(AttachArgs),
     Send(SendArgs),
 }
@@ -95,17 +95,6 @@ struct StopArgs {
     reason: Option<String>,
 }
 
-/// Forget a worker and remove its worktree; its branch stays
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  gt polecat nuke Toast")]
-struct NukeArgs {
-    /// NAME or RIG/NAME
-    name: String,
-    /// Also with uncommitted changes in its worktree, which are lost
-    #[arg(long)]
-    force: bool,
-}
-
 /// Attach to its terminal; Ctrl-b d leaves it running
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gt polecat attach Toast")]
@@ -131,7 +120,7 @@ pub(crate) fn run(context: &Context, args: PolecatArgs) -> Result<(), Failure> {
         PolecatCommand::Peek(args) => screen::peek(context, &args),
         PolecatCommand::Logs(args) => screen::logs(context, &args.name),
         PolecatCommand::Stop(args) => stop(context, &args),
-        PolecatCommand::Nuke(args) => nuke(context, &args),
+        PolecatCommand::Nuke(args) => nuke::run(context, &args),
         PolecatCommand::Attach(args) => screen::attach(context, &args),
         PolecatCommand::Send(args) => screen::send(context, &args),
     }
@@ -408,71 +397,4 @@ fn answer_stop(context: &Context, who: &str, outcome: &str, words: &str) -> Resu
         return context.json(&json!({ "polecat": who, "outcome": outcome }));
     }
     context.say(words)
-}
-
-/// Work that is nowhere else goes only by force. // SPEC P8
-fn refuse_unsafe(store: &mut Store, rig: &str, name: &str, path: &Path) -> Result<(), Failure> {
-    let why = match (worktree::unsaved(path), store.rig(rig)) {
-        (Ok(Some(why)), _) => why.to_owned(),
-        (_, Ok(rig)) => match worktree::state(path, &rig.branch) {
-            Ok(state) if state.n_ahead > 0 => {
-                format!("it has {} that {} does not have", commits(state.n_ahead), rig.branch)
-            }
-            _ => return Ok(()),
-        },
-        _ => return Ok(()),
-    };
-    Err(Failure::new(Kind::Refused, format!("the worktree {} is not safe to remove: {why}", path.display()))
-        .hint(lose_it(rig, name)))
-}
-
-fn commits(n: u32) -> String {
-    if n == 1 { "1 commit".to_owned() } else { format!("{n} commits") }
-}
-
-fn lose_it(rig: &str, name: &str) -> String {
-    format!("look into it, or remove it all the same: `gt polecat nuke {rig}/{name} --force`")
-}
-
-/// By git where the repository is known; what is left of one that is gone is a plain directory.
-fn remove_worktree(store: &mut Store, town: &Town, rig: &str, path: &Path, is_forced: bool) -> Result<(), Failure> {
-    let removed = match store.rig(rig) {
-        Ok(rig) => worktree::remove(Path::new(&rig.path), path, is_forced).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    let is_ours = path.starts_with(town.state_dir().join("polecats"));
-    match removed {
-        Ok(()) => Ok(()),
-        Err(_) if is_forced && is_ours => std::fs::remove_dir_all(path)
-            .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
-            .map_err(|source| TownError::Io { doing: "remove", path: path.to_owned(), source }.into()),
-        Err(why) => Err(Failure::new(Kind::Refused, why)),
-    }
-}
-
-fn nuke(context: &Context, args: &NukeArgs) -> Result<(), Failure> {
-    let (town, settings, mut store) = open(context)?;
-    let worker = find(&town, &mut store, &settings, &args.name)?;
-    let Polecat { rig, name, worktree: path, .. } = &worker.polecat;
-    let busy = || gt_core::refusal::Refusal::PolecatBusy { rig: rig.clone(), name: name.clone(), what: "worktree" };
-    if let Some(path) = path.as_ref().filter(|_| !args.force) {
-        refuse_unsafe(&mut store, rig, name, Path::new(path))?;
-    }
-    // First of all nobody gives it work any more.
-    if !store.keep_polecat(rig, name, Some("it is being nuked"), &context.stamp())? {
-        return Err((&busy()).into());
-    }
-    if let Some(path) = path.as_ref().filter(|_| !context.is_dry_run())
-        && let Err(error) = remove_worktree(&mut store, &town, rig, Path::new(path), args.force)
-    {
-        store.keep_polecat(rig, name, worker.polecat.kept.as_deref(), &context.stamp())?;
-        return Err(error.hint(lose_it(rig, name)));
-    }
-    if !store.forget_polecat(rig, name, &context.stamp())? {
-        return Err((&busy()).into());
-    }
-    if context.wants_json() {
-        return context.json(&json!({ "polecat": format!("{rig}/{name}"), "outcome": "nuked" }));
-    }
-    context.say(&format!("{rig}/{name} is gone; its branches stay."))
 }
