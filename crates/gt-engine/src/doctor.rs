@@ -1,5 +1,7 @@
 //! `gt doctor`: what is wrong with the town, and the remedy for each finding. // SPEC T6
 
+mod merging;
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -128,8 +130,15 @@ fn store_findings(
         Ok(n_scheduled) => findings.push(daemon_finding(town, n_scheduled)),
         Err(error) => findings.push(unopened(&error.into())),
     }
+    match merging::findings(town, store) {
+        Ok(found) => findings.extend(found),
+        Err(error) => findings.push(unopened(&error.into())),
+    }
     match store.rigs() {
-        Ok(rigs) => findings.extend(rigs.iter().map(rig_finding)),
+        Ok(rigs) => {
+            findings.extend(rigs.iter().map(rig_finding));
+            findings.extend(rigs.iter().flat_map(|rig| merging::gate_findings(rig, config)));
+        }
         Err(error) => findings.push(unopened(&error.into())),
     }
 }

@@ -7,10 +7,10 @@ use crate::fleet::Fleet;
 
 mod again;
 mod assignment;
+mod health;
 mod nuke;
 mod patrol;
 mod queue;
-mod status;
 
 /// Commits a file named after the bead, and is done.
 const COMMITS: &str = "echo work > \"$GT_BEAD.txt\"; git add -A; \
