@@ -230,3 +230,25 @@ fn somebody_else_who_is_at_it_is_named() {
     assert_eq!(fleet.town.gt(["show", "gt-a", "--json"]).json()["status"], "closed");
     assert_eq!(fleet.town.gt(["refinery", "status", "--json"]).json()["targets"], json!([]));
 }
+
+#[test]
+fn the_daemon_goes_on_where_somebody_at_it_was_killed() {
+    let fleet = paused_fleet(COMMITS);
+    let home = fleet.town.home().display().to_string();
+    let gate = format!("echo gate >> {home}/trace; while [ ! -e {home}/pass ]; do sleep 0.02; done");
+    fleet.set("rigs.shop.gates", &json!([gate]).to_string());
+    work_on(&fleet, "gt-a");
+    fleet.town.gt(["refinery", "resume"]).success();
+    let mut first = fleet.town.call(["refinery", "run"]).spawn();
+    fleet.await_trace("gate", 1);
+    fleet.start_daemon();
+    // It finds the place taken, and leaves it alone.
+    let working = fleet.town.gt(["refinery", "status", "--json"]).json()["targets"][0]["working"].clone();
+    assert_eq!(working["pid"], json!(first.id()));
+    first.kill().expect("it runs");
+    first.wait().expect("it is a child");
+    fleet.await_trace("gate", 2);
+    fleet.open_gate("pass");
+    fleet.until_events("merge.landed", Some("gt-a"), 1);
+    assert_eq!(git(&fleet, &["show", "main:gt-a.txt"]), "work");
+}
