@@ -122,11 +122,11 @@ fn salvage(town: &Town, polecat: &Polecat, path: &Path) -> Result<Option<Salvage
     let own = format!("{}-{}", polecat.rig, polecat.name);
     let run = polecat.run.as_ref().or(polecat.last_run.as_ref()).unwrap_or(&own);
     let (name, dir) = (format!("refs/gt/salvage/{run}"), town.salvage_dir());
-    let patch = dir.join(format!("{run}.patch"));
-    match merge::salvage(path, &name, &patch) {
+    let file = dir.join(format!("{run}.patch"));
+    match merge::salvage(path, &name, &file) {
         Ok(None) => Ok(None),
         Ok(Some(saved)) if saved.left_out.is_empty() => {
-            Ok(Some(Salvaged::Commit { name, commit: saved.commit, patch }))
+            Ok(Some(Salvaged::Commit { name, commit: saved.commit, patch: file }))
         }
         // Too large, not readable, or no worktree any more.
         Ok(Some(_)) | Err(_) => Ok(Some(Salvaged::Directory { path: set_aside(path, &dir, run)? })),
@@ -136,8 +136,8 @@ fn salvage(town: &Town, polecat: &Polecat, path: &Path) -> Result<Option<Salvage
 /// Moves a directory to where nobody clears it.
 fn set_aside(path: &Path, dir: &Path, name: &str) -> Result<PathBuf, TownError> {
     fs::create_dir_all(dir).map_err(|source| TownError::Io { doing: "make", path: dir.to_owned(), source })?;
-    let free = |n: &u32| !dir.join(format!("{name}.{n}")).exists();
-    let place = dir.join(format!("{name}.{}", (1..).find(free).unwrap_or_default()));
+    let mut places = (1..=u32::MAX).map(|n| dir.join(format!("{name}.{n}")));
+    let place = places.find(|place| !place.exists()).unwrap_or_else(|| dir.join(name));
     fs::rename(path, &place).map_err(|source| TownError::Io { doing: "move", path: path.to_owned(), source })?;
     Ok(place)
 }

@@ -75,9 +75,9 @@ fn unmerged_work_is_refused_and_by_force_salvaged() {
     ");
     assert_eq!(git(&fleet, &["show", &format!("{salvaged}:half.txt")]), "another half");
     assert_eq!(git(&fleet, &["show", &format!("{salvaged}:work.txt")]), "work");
-    let patches: Vec<_> = fs::read_dir(fleet.town.path(".gt/salvage")).expect("it is there").flatten().collect();
-    let patch = fs::read_to_string(patches[0].path()).expect("it is text");
-    assert!(patch.contains("+another half"), "{patch}");
+    let saved: Vec<_> = fs::read_dir(fleet.town.path(".gt/salvage")).expect("it is there").flatten().collect();
+    let text = fs::read_to_string(saved[0].path()).expect("it is text");
+    assert!(text.contains("+another half"), "{text}");
     assert_eq!(git(&fleet, &["branch", "--list", "polecat/*"]).lines().count(), 1, "its branch stays");
 }
 

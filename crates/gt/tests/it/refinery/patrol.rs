@@ -58,7 +58,7 @@ fn salvage_is_kept_until_its_bead_has_been_closed_for_long() {
     work_on(&fleet, "gt-a");
     let run = &fleet.started_runs()[0];
     let (name, patch) = (format!("refs/gt/salvage/{run}"), fleet.town.path(&format!(".gt/salvage/{run}.patch")));
-    assert_eq!(refs(&fleet, "refs/gt/salvage"), [name.clone()]);
+    assert_eq!(refs(&fleet, "refs/gt/salvage"), std::slice::from_ref(&name));
     assert!(fs::read_to_string(&patch).expect("it was saved").contains("+half"));
     // Something else that the patrol clears tells that it was there.
     let merged = git(&fleet, &["rev-parse", "main"]);
