@@ -8,6 +8,7 @@ mod desk;
 mod gates;
 mod request;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +58,7 @@ pub struct Worked {
 /// Merges whatever waits for the target and can be merged now.
 pub fn work(around: &Arc<dyn Surroundings>, town: &Town, actor: &str, target: &Target) -> Result<Worked, TownError> {
     let dir = place(town, target);
-    std::fs::create_dir_all(&dir).map_err(|source| TownError::io("make", &dir, source))?;
+    fs::create_dir_all(&dir).map_err(|source| TownError::io("make", &dir, source))?;
     let mut worker = Worker {
         around: Arc::clone(around),
         town,
@@ -112,8 +113,8 @@ static IS_ENDING: AtomicBool = AtomicBool::new(false);
 /// Ends the gates that are under way, because this process ends: whoever comes next begins anew.
 pub fn end_gates(town: &Town) {
     IS_ENDING.store(true, Ordering::SeqCst);
-    let rigs = std::fs::read_dir(town.refinery_dir()).into_iter().flatten().flatten();
-    let targets = rigs.flat_map(|rig| std::fs::read_dir(rig.path()).into_iter().flatten().flatten());
+    let rigs = fs::read_dir(town.refinery_dir()).into_iter().flatten().flatten();
+    let targets = rigs.flat_map(|rig| fs::read_dir(rig.path()).into_iter().flatten().flatten());
     for target in targets {
         // What cannot be ended now is ended by the next worker.
         merge::end_leftover(&marker(&target.path())).unwrap_or_default();
@@ -377,7 +378,9 @@ impl Worker<'_> {
 
     /// Its commits stay on their branch, and as a patch for whoever works on it again.
     fn give_back(&mut self, repository: &Path, base: &Base, merge: &Merge, flaw: &Flaw) -> Result<(), TownError> {
-        let patch = self.town.salvage_dir().join(format!("{}.patch", merge.id));
+        let dir = self.town.salvage_dir();
+        fs::create_dir_all(&dir).map_err(|source| TownError::io("make", &dir, source))?;
+        let patch = dir.join(format!("{}.patch", merge.id));
         let patch =
             merge::patch(repository, &base.commit, &merge.tip, &patch).is_ok().then(|| patch.display().to_string());
         let policy = self.settings.policy(self.town.root());

@@ -224,6 +224,8 @@ impl Worktrees for Git {
     }
 
     fn salvage(&self, tree: &Path, run: &str, patch: &Path) -> bool {
+        // Without a place for the patch the commit is kept all the same.
+        patch.parent().map(fs::create_dir_all).transpose().unwrap_or_default();
         merge::salvage(tree, &format!("refs/gt/salvage/{run}"), patch).is_ok_and(|saved| saved.is_some())
     }
 

@@ -1,6 +1,5 @@
 //! Questions about commits, and the one commit that lands.
 
-use std::fs;
 use std::path::Path;
 
 use super::{MergeError, commit_of, find_commit, here, identified, io_error, there};
@@ -99,11 +98,8 @@ pub(super) fn merge_base(repository: &Path, one: &str, other: &str) -> Result<Op
     }
 }
 
-/// Puts what git prints into a file that is there as a whole or not at all; its directory is made.
+/// Puts what git prints into a file that is there as a whole or not at all.
 pub(super) fn into_whole_file(git: Git, doing: &str, path: &Path) -> Result<(), MergeError> {
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).map_err(io_error("make", dir))?;
-    }
     let draft = Draft::of(path).map_err(io_error("write", path))?;
     git.into_file(draft.file.try_clone().map_err(io_error("write", path))?).run(doing)?;
     draft.publish().map_err(io_error("write", path))

@@ -5,8 +5,7 @@ use rusqlite::Connection;
 
 use super::{Merge, Target, TargetHold, select};
 use crate::error::{Result, StoreError};
-use crate::query;
-use crate::rows::timestamp;
+use crate::rows::{self, timestamp};
 use crate::store::Store;
 
 impl Store {
@@ -25,11 +24,11 @@ impl Store {
         })
     }
 
-    /// The merges of a bead's work, the oldest first.
+    /// The merges of a bead's work, the oldest first; none of what is no bead.
     pub fn merges_of(&mut self, bead: &str) -> std::result::Result<Vec<Merge>, StoreError> {
         self.read(|tx| {
-            let key = query::require(tx, bead)?;
-            select(tx, "merge.bead = ?1 ORDER BY merge.place", [key])
+            let key = rows::key_of(tx, bead)?;
+            key.map_or(Ok(Vec::new()), |key| select(tx, "merge.bead = ?1 ORDER BY merge.place", [key]))
         })
     }
 

@@ -123,6 +123,7 @@ fn salvage(town: &Town, polecat: &Polecat, path: &Path) -> Result<Option<Salvage
     let run = polecat.run.as_ref().or(polecat.last_run.as_ref()).unwrap_or(&own);
     let (name, dir) = (format!("refs/gt/salvage/{run}"), town.salvage_dir());
     let file = dir.join(format!("{run}.patch"));
+    fs::create_dir_all(&dir).map_err(|source| TownError::Io { doing: "make", path: dir.clone(), source })?;
     match merge::salvage(path, &name, &file) {
         Ok(None) => Ok(None),
         Ok(Some(saved)) if saved.left_out.is_empty() => {
@@ -135,7 +136,6 @@ fn salvage(town: &Town, polecat: &Polecat, path: &Path) -> Result<Option<Salvage
 
 /// Moves a directory to where nobody clears it.
 fn set_aside(path: &Path, dir: &Path, name: &str) -> Result<PathBuf, TownError> {
-    fs::create_dir_all(dir).map_err(|source| TownError::Io { doing: "make", path: dir.to_owned(), source })?;
     let mut places = (1..=u32::MAX).map(|n| dir.join(format!("{name}.{n}")));
     let place = places.find(|place| !place.exists()).unwrap_or_else(|| dir.join(name));
     fs::rename(path, &place).map_err(|source| TownError::Io { doing: "move", path: path.to_owned(), source })?;
