@@ -206,12 +206,16 @@ fn a_limit_in_a_stream_on_a_screen_costs_no_attempt() {
     let fleet = Fleet::with_cap(
         4,
         r#"echo '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":4102444800}}'
-        echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit"}'; exit 1"#,
+        echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit"}'
+        while [ ! -e "$HOME/seen" ]; do sleep 0.02; done; exit 1"#,
     );
     fleet.set("agents.scripted.speaks", "claude");
     fleet.hold(&["gt-a"]);
     fleet.start_daemon();
     fleet.town.gt(["sling", "gt-a"]).success();
+    // Of what is printed in the very last moment tmux may keep nothing.
+    fleet.until_seen("the limit on its screen", || fleet.town.gt(["polecat", "peek", "Toast"]).stdout.contains("429"));
+    std::fs::write(fleet.home("seen"), "").expect("the home can be written");
     let events = fleet.until_events("run.ended", Some("gt-a"), 1);
     let ended = events.iter().find(|event| event["type"] == "run.ended").expect("it has ended");
     assert_eq!(ended["data"]["outcome"], "rate-limited", "{ended}");

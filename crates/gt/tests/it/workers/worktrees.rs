@@ -96,10 +96,11 @@ fn a_dirty_worktree_is_kept_never_used_again_and_only_removed_by_force() {
     Nothing is scheduled. 1 bead is ready: `gt ready`, then `gt sling BEAD`.
     $ gt polecat nuke Toast
     ! error: the worktree [TOWN]/.gt/polecats/shop/Toast is not safe to remove: it has uncommitted changes
-    ! hint: look into it, or remove it all the same: `gt polecat nuke shop/Toast --force`
+    ! hint: look into it, or remove it and keep what is in it as a patch: `gt polecat nuke shop/Toast --force`
     [exit 1]
     $ gt polecat nuke Toast --force
     shop/Toast is gone; its branches stay.
+    What was not committed is kept in [TOWN]/.gt/salvage/[RUN].patch (`git apply --3way`) and as refs/gt/salvage/[RUN].
     $ gt polecat list
     ● shop/Ember  idle
     ");
@@ -122,7 +123,7 @@ fn commits_on_no_branch_are_not_lost() {
     snapshot!(refused, @r"
     $ gt polecat nuke Toast
     ! error: the worktree [TOWN]/.gt/polecats/shop/Toast is not safe to remove: it has commits that are on no branch
-    ! hint: look into it, or remove it all the same: `gt polecat nuke shop/Toast --force`
+    ! hint: look into it, or remove it and keep what is in it as a patch: `gt polecat nuke shop/Toast --force`
     [exit 1]
     ");
 }
