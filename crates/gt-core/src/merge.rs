@@ -77,6 +77,8 @@ pub enum Flaw {
     Gate { command: String, how: String, output: String },
     /// Its pull request was closed.
     Refused { request: String },
+    /// Git cannot merge it though nothing is in conflict, or the origin does not take it.
+    Unmergeable { said: String },
 }
 
 /// Of the files that are in conflict so many are named in a line.
@@ -91,6 +93,9 @@ impl Flaw {
                 format!("with it {target} does not pass the gate `{}` ({how})", crate::text::one_line(command))
             }
             Flaw::Refused { request } => format!("its pull request {request} was closed without merging it"),
+            Flaw::Unmergeable { said } => {
+                format!("it cannot be merged into {target}: {}", said.lines().next().unwrap_or("nobody said why"))
+            }
         }
     }
 
@@ -99,6 +104,7 @@ impl Flaw {
         match self {
             Flaw::Conflict { files } if files.len() > FILES_NAMED => Some(files.join("\n")),
             Flaw::Gate { output, .. } if !output.trim().is_empty() => Some(output.trim_end().to_owned()),
+            Flaw::Unmergeable { said } if said.lines().nth(1).is_some() => Some(said.trim_end().to_owned()),
             _ => None,
         }
     }

@@ -224,7 +224,7 @@ impl Daemon {
     pub fn end(&mut self) -> Result<(), TownError> {
         self.record_pending();
         if !self.merging.is_empty() {
-            refinery::end_gates(&self.town);
+            refinery::end_gates();
         }
         let is_working = |run: &&Run| run.state == RunState::Working;
         let n_live = self.store.live_runs()?.iter().filter(is_working).count();

@@ -23,17 +23,21 @@ use jiff::SignedDuration;
 
 pub use self::desk::AtWork;
 use self::desk::Desk;
-use self::gates::{Gates, Verdict};
+use self::gates::{Gates, Judged, Verdict, marker};
 use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
+use crate::tidy::POLECATS;
 use crate::town::Town;
 
 /// How long a remote may take to answer.
 const REMOTE_TIMEOUT: Duration = Duration::from_mins(2);
 /// How long a target that is held is left alone, at most.
 const HOLD_MAX: SignedDuration = SignedDuration::from_mins(1);
+
+/// How the reason begins why a target is held that does not pass its own gates.
+const BY_ITSELF: &str = "without anything new, ";
 
 /// Where merges keep their commits.
 const KEPT: &str = "refs/gt/merges/";
@@ -110,15 +114,10 @@ pub fn needs_a_person(hold: &TargetHold) -> bool {
 /// Whether this process is about to end, and ends its gates: what they say then is about nothing.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Ends the gates that are under way, because this process ends: whoever comes next begins anew.
-pub fn end_gates(town: &Town) {
+/// Ends the gates that this process has under way, because it ends: whoever comes next begins anew.
+pub fn end_gates() {
     IS_ENDING.store(true, Ordering::SeqCst);
-    let rigs = fs::read_dir(town.refinery_dir()).into_iter().flatten().flatten();
-    let targets = rigs.flat_map(|rig| fs::read_dir(rig.path()).into_iter().flatten().flatten());
-    for target in targets {
-        // What cannot be ended now is ended by the next worker.
-        merge::end_leftover(&marker(&target.path())).unwrap_or_default();
-    }
+    gates::end_all();
 }
 
 /// Where a target is worked on. A branch's name may have any shape, a directory's not.
@@ -128,10 +127,6 @@ fn place(town: &Town, target: &Target) -> PathBuf {
     };
     let branch: String = target.branch.chars().map(safe).collect();
     town.refinery_dir().join(&target.rig).join(branch.trim_start_matches('.'))
-}
-
-fn marker(dir: &Path) -> PathBuf {
-    dir.join("gate")
 }
 
 struct Worker<'a> {
@@ -196,6 +191,9 @@ impl Worker<'_> {
         merge::can_land(&repository, &self.target.branch).map_err(|error| Stop::Hold(crate::chain(&error)))?;
         let batch = self.batch(waiting);
         desk.lay_out(&batch);
+        if batch.iter().any(|merge| merge.strategy != Strategy::Direct) {
+            self.check_held_base(&rig, &repository, &base)?;
+        }
         self.settle(&rig, &repository, base, batch)?;
         let stamp = self.stamp();
         self.store.free_target(self.target, &stamp).map_err(TownError::from)?;
@@ -241,7 +239,7 @@ impl Worker<'_> {
         }
         if !there.is_empty() {
             self.bring_here(repository, base)?;
-            self.record_merged(repository, there, &base.commit)?;
+            self.record_merged(repository, &there, &base.commit)?;
         }
         Ok(waiting)
     }
@@ -254,7 +252,10 @@ impl Worker<'_> {
         let is_direct = stack.merges.iter().all(|merge| merge.strategy == Strategy::Direct);
         let verdict = if is_direct { Verdict::Passed } else { self.pass_gates(rig, repository, &bench, &stack.tip)? };
         let flaw = match verdict {
-            Verdict::Passed => return self.land(repository, &base, stack),
+            Verdict::Passed => match self.land(repository, &base, &stack)? {
+                Landed::At(base) => return Ok(base),
+                Landed::Refused(flaw) => flaw,
+            },
             Verdict::Failed(flaw) => flaw,
         };
         if stack.merges.len() > 1 {
@@ -263,13 +264,8 @@ impl Worker<'_> {
             let base = self.settle(rig, repository, base, first)?;
             return self.settle(rig, repository, base, second);
         }
-        bench.reset(&base.commit)?;
-        if let Verdict::Failed(flaw) = self.pass_gates(rig, repository, &bench, &base.commit)? {
-            let target = &self.target.branch;
-            return Err(Stop::Hold(format!(
-                "without anything new, {}",
-                flaw.words(target).replacen("with it ", "", 1)
-            )));
+        if matches!(flaw, Flaw::Gate { .. }) {
+            self.check_base(rig, repository, &bench, &base)?;
         }
         for merge in stack.merges {
             self.give_back(repository, &base, &merge, &flaw)?;
@@ -277,7 +273,29 @@ impl Worker<'_> {
         Ok(base)
     }
 
-    /// Merges one after the other on top of the base. What conflicts there is given back if nothing lies between.
+    /// A target that does not pass its own gates is held, and nobody is blamed.
+    fn check_base(&mut self, rig: &Rig, repository: &Path, bench: &Workbench, base: &Base) -> Result<(), Stop> {
+        bench.reset(&base.commit)?;
+        match self.pass_gates(rig, repository, bench, &base.commit)? {
+            Verdict::Passed => Ok(()),
+            Verdict::Failed(flaw) => {
+                let words = flaw.words(&self.target.branch).replacen("with it ", "", 1);
+                Err(Stop::Hold(format!("{BY_ITSELF}{words}")))
+            }
+        }
+    }
+
+    /// Of a target that was held for its own gates, these are asked first: the rest would fail for the same reason.
+    fn check_held_base(&mut self, rig: &Rig, repository: &Path, base: &Base) -> Result<(), Stop> {
+        let hold = self.store.target_hold(self.target).map_err(TownError::from)?;
+        if !hold.is_some_and(|hold| hold.reason.starts_with(BY_ITSELF)) {
+            return Ok(());
+        }
+        let bench = Workbench::open(repository, &self.dir.join("tree"))?;
+        self.check_base(rig, repository, &bench, base)
+    }
+
+    /// Merges one after the other on top of the base. What cannot be is given back if nothing lies between.
     fn stack(
         &mut self,
         repository: &Path,
@@ -299,8 +317,11 @@ impl Worker<'_> {
                 Err(MergeError::Unrelated { .. }) if stack.merges.is_empty() => {
                     self.give_back(repository, base, &merge, &Flaw::Conflict { files: Vec::new() })?;
                 }
+                Ok(Stacked::Failed { said }) if stack.merges.is_empty() => {
+                    self.give_back(repository, base, &merge, &Flaw::Unmergeable { said })?;
+                }
                 // It is its turn when what it conflicts with is merged, or is not.
-                Ok(Stacked::Conflict { .. }) | Err(MergeError::Unrelated { .. }) => {}
+                Ok(Stacked::Conflict { .. } | Stacked::Failed { .. }) | Err(MergeError::Unrelated { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -316,45 +337,71 @@ impl Worker<'_> {
             ("GT_COMMIT", commit.to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value));
-        let place = gates::Place { tree: bench.path(), log: &self.dir.join("gates.log"), marker: &marker(&self.dir) };
+        let place = gates::Place { bench, commit, dir: &self.dir };
         let timeout = self.settings.gate_timeout();
-        let verdict = self.gates.judge(&self.settings.gates(&rig.name), &tree, &env, &place, timeout)?;
-        if IS_ENDING.load(Ordering::SeqCst) { Err(Stop::Again) } else { Ok(verdict) }
+        let judged = self.gates.judge(&self.settings.gates(&rig.name), &tree, &env, &place, timeout)?;
+        match judged {
+            _ if IS_ENDING.load(Ordering::SeqCst) => Err(Stop::Again),
+            Judged::Sure(verdict) => Ok(verdict),
+            Judged::Killed { command, how } => {
+                Err(Stop::Hold(format!("the gate `{}` was killed ({how}), and is asked again", one_line(&command))))
+            }
+        }
     }
 
     /// Makes the batch part of the target, by one merge.
-    fn land(&mut self, repository: &Path, base: &Base, stack: Stack) -> Result<Base, Stop> {
+    fn land(&mut self, repository: &Path, base: &Base, stack: &Stack) -> Result<Landed, Stop> {
         let commit = merge::seal(repository, &base.commit, &stack.tip, &message(&stack.merges))?;
         crash::point(CrashPoint::GatesPassed);
+        self.check_here(repository, &commit)?;
         let (ids, stamp) = (stack.merges.iter().map(|merge| merge.id.clone()).collect::<Vec<_>>(), self.stamp());
         if !self.store.begin_landing(&ids, &stamp).map_err(TownError::from)? {
             return Err(Stop::Again); // somebody has decided against one of them while it was tested
         }
         if base.has_remote {
-            merge::push(repository, &commit, &self.target.branch, REMOTE_TIMEOUT)?;
+            match merge::push(repository, &commit, &self.target.branch, REMOTE_TIMEOUT) {
+                Err(error @ MergeError::Refused { .. }) => {
+                    let stamp = self.stamp();
+                    self.store.end_landing(self.target, &stamp).map_err(TownError::from)?;
+                    return Ok(Landed::Refused(Flaw::Unmergeable { said: error.to_string() }));
+                }
+                pushed => pushed?,
+            }
             crash::point(CrashPoint::Pushed);
         }
         merge::land(repository, &self.target.branch, &base.commit, &commit)?;
         crash::point(CrashPoint::Landed);
-        self.record_merged(repository, stack.merges, &commit)?;
-        Ok(Base { commit, ..base.clone() })
+        self.record_merged(repository, &stack.merges, &commit)?;
+        Ok(Landed::At(Base { commit, ..base.clone() }))
     }
 
-    fn record_merged(&mut self, repository: &Path, merges: Vec<Merge>, commit: &str) -> Result<(), TownError> {
+    /// What people did to the target here while gates ran: nothing is pushed that could not be landed here as well.
+    fn check_here(&self, repository: &Path, commit: &str) -> Result<(), Stop> {
+        merge::can_land(repository, &self.target.branch)?;
+        match merge::branch_tip(repository, &self.target.branch)? {
+            Some(tip) if !merge::is_part_of(repository, &tip, commit)? => Err(Stop::Again),
+            _ => Ok(()),
+        }
+    }
+
+    fn record_merged(&mut self, repository: &Path, merges: &[Merge], commit: &str) -> Result<(), TownError> {
         let ids: Vec<String> = merges.iter().map(|merge| merge.id.clone()).collect();
         let stamp = self.stamp();
         self.store.record_merged(&ids, commit, &stamp)?;
         crash::point(CrashPoint::RecordedMerge);
         for merge in merges {
-            self.clear(repository, &merge);
-            self.worked.merged.push(merge.bead);
+            self.clear(repository, merge);
+            self.worked.merged.push(merge.bead.clone());
         }
         Ok(())
     }
 
-    /// The target has it now; what cannot be cleared away is in nobody's way.
+    /// The target has it now. A branch that somebody has checked out is the patrol's to delete; one that was not made for a
+    /// run is nobody's.
     fn clear(&self, repository: &Path, merge: &Merge) {
-        merge::delete_branch(repository, &merge.branch, &self.target.branch).unwrap_or_default();
+        if merge.branch.starts_with(POLECATS) {
+            merge::delete_branch(repository, &merge.branch, &self.target.branch).unwrap_or_default();
+        }
         merge::forget(repository, &ref_of(&merge.id)).unwrap_or_default();
     }
 
@@ -401,6 +448,13 @@ impl Worker<'_> {
         self.worked.held = Some(reason.to_owned());
         Ok(false)
     }
+}
+
+/// What became of a batch that was to be landed.
+enum Landed {
+    /// The base of now.
+    At(Base),
+    Refused(Flaw),
 }
 
 /// Why a batch is not settled.

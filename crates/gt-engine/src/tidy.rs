@@ -20,7 +20,7 @@ use crate::town::Town;
 const MERGES: &str = "refs/gt/merges/";
 const SALVAGE: &str = "refs/gt/salvage/";
 /// The branches that are made for runs.
-const POLECATS: &str = "polecat/";
+pub(crate) const POLECATS: &str = "polecat/";
 
 /// Clears all of it, rig by rig. A repository that cannot be read does not keep the others from it.
 pub fn tidy(town: &Town, now: Timestamp) -> Result<(), TownError> {

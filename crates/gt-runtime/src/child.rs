@@ -69,7 +69,7 @@ pub(crate) fn seconds(span: Duration) -> String {
     }
 }
 
-fn read_back(mut file: File) -> io::Result<Vec<u8>> {
+pub(crate) fn read_back(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut bytes)?;

@@ -4,6 +4,7 @@
 //! elsewhere. Everything may be repeated after a crash at any point, and nothing here loses a commit or a change: the
 //! only directory that is ever cleaned is the [`Workbench`]. See `docs/decisions/0009-merging.md`.
 
+mod ask;
 mod gate;
 mod history;
 mod landing;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use self::ask::{Asked, ask};
 pub use self::gate::{Gate, end_leftover, gate};
 pub use self::history::{Look, is_part_of, look, patch, seal, tree_of};
 pub use self::landing::{can_land, delete_branch, delete_idle_branch, is_merged, land};
@@ -44,6 +46,9 @@ pub enum MergeError {
     Checkout { path: PathBuf, why: String },
     #[error("the origin cannot be reached or does not agree: {said}")]
     Remote { said: String },
+    /// The origin is there, and does not want this commit.
+    #[error("the origin refuses it: {said}")]
+    Refused { said: String },
     /// Landing this would undo what the other has.
     #[error("`{commit}` does not build on `{on}`")]
     NotOnTop { commit: String, on: String },

@@ -18,6 +18,7 @@ fn a_flaw_is_told_in_one_line_and_the_rest_apart() {
     let conflict = |files: &[&str]| Flaw::Conflict { files: files.iter().map(ToString::to_string).collect() };
     let gate = Flaw::Gate { command: "cargo\ntest".into(), how: "exit code 3".into(), output: "one\ntwo\n".into() };
     let refused = Flaw::Refused { request: "https://example.org/pull/7".into() };
+    let unmergeable = |said: &str| Flaw::Unmergeable { said: said.into() };
     let cases = [
         (conflict(&[]), "it conflicts with main", None),
         (conflict(&["a"]), "it conflicts with main in a", None),
@@ -25,6 +26,13 @@ fn a_flaw_is_told_in_one_line_and_the_rest_apart() {
         (conflict(&["a", "b", "c", "d"]), "it conflicts with main in a, b, c and 1 more", Some("a\nb\nc\nd")),
         (gate, "with it main does not pass the gate `cargo test` (exit code 3)", Some("one\ntwo")),
         (refused, "its pull request https://example.org/pull/7 was closed without merging it", None),
+        (unmergeable("no filter"), "it cannot be merged into main: no filter", None),
+        (
+            unmergeable("declined\nno big files\n"),
+            "it cannot be merged into main: declined",
+            Some("declined\nno big files"),
+        ),
+        (unmergeable(""), "it cannot be merged into main: nobody said why", None),
     ];
     for (flaw, words, details) in cases {
         assert_eq!((flaw.words("main").as_str(), flaw.details().as_deref()), (words, details));

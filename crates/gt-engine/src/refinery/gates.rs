@@ -1,14 +1,22 @@
 //! The gates of a rig: commands that must all succeed before something is merged.
 //!
 //! What they say is about a tree, so the same tree is not judged twice by one worker: not the half of a batch that is what the
-//! whole failed with, and not the base that was the last merge.
+//! whole failed with, and not the base that was the last merge. What has passed is remembered by the process, for the next
+//! worker at the same target; what failed is not, so whoever mends what it failed for is heard.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gt_core::merge::Flaw;
-use gt_runtime::merge::{self, Gate, MergeError};
+use gt_runtime::merge::{self, Gate, MergeError, Workbench};
+
+/// So many trees that passed are remembered.
+const PASSED_MAX: usize = 256;
+/// So many trees whose gates were killed are remembered for a target.
+const KILLED_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -16,11 +24,29 @@ pub(super) enum Verdict {
     Failed(Flaw),
 }
 
+/// What came of running gates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Judged {
+    Sure(Verdict),
+    /// Somebody else ended one of them, for the first time with this tree.
+    Killed {
+        command: String,
+        how: String,
+    },
+}
+
 /// Where gates run, and what they leave.
 pub(super) struct Place<'a> {
-    pub(super) tree: &'a Path,
-    pub(super) log: &'a Path,
-    pub(super) marker: &'a Path,
+    pub(super) bench: &'a Workbench,
+    pub(super) commit: &'a str,
+    /// The directory of the target.
+    pub(super) dir: &'a Path,
+}
+
+impl Place<'_> {
+    fn log(&self) -> PathBuf {
+        self.dir.join("gates.log")
+    }
 }
 
 /// What is known of trees.
@@ -39,29 +65,132 @@ impl Gates {
         env: &[(String, String)],
         place: &Place<'_>,
         timeout: Duration,
-    ) -> Result<Verdict, MergeError> {
+    ) -> Result<Judged, MergeError> {
         if self.commands != commands {
             *self = Gates { commands: commands.to_vec(), known: BTreeMap::new() };
         }
-        if let Some(known) = self.known.get(tree) {
-            return Ok(known.clone());
+        let name = (place.dir.to_owned(), commands.to_vec(), tree.to_owned());
+        if passed().contains(&name) {
+            return Ok(Judged::Sure(Verdict::Passed));
         }
-        let verdict = run(commands, env, place, timeout)?;
+        if let Some(known) = self.known.get(tree) {
+            return Ok(Judged::Sure(known.clone()));
+        }
+        let killed = Killed::at(place.dir);
+        let verdict = match run(commands, env, place, timeout)? {
+            None => Verdict::Passed,
+            Some((command, Gate::Killed { how, .. })) if !killed.has(tree) => {
+                killed.add(tree);
+                return Ok(Judged::Killed { command, how });
+            }
+            Some((command, Gate::Killed { how, tail } | Gate::Failed { how, tail })) => {
+                Verdict::Failed(Flaw::Gate { command, how, output: tail })
+            }
+            Some((_, Gate::Passed)) => Verdict::Passed,
+        };
+        if verdict == Verdict::Passed {
+            let mut passed = passed();
+            passed.push_back(name);
+            let n_over = passed.len().saturating_sub(PASSED_MAX);
+            passed.drain(..n_over);
+        }
         self.known.insert(tree.to_owned(), verdict.clone());
-        Ok(verdict)
+        Ok(Judged::Sure(verdict))
     }
 }
 
+/// A target's directory, the commands, and a tree for which all of them succeeded.
+type Name = (PathBuf, Vec<String>, String);
+
+static PASSED: Mutex<VecDeque<Name>> = Mutex::new(VecDeque::new());
+
+fn passed() -> MutexGuard<'static, VecDeque<Name>> {
+    PASSED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs one after the other; returns the one that did not succeed. Each finds what is to be merged, whatever the one before
+/// it did to that.
 fn run(
     commands: &[String],
     env: &[(String, String)],
     place: &Place<'_>,
     timeout: Duration,
-) -> Result<Verdict, MergeError> {
-    for command in commands {
-        if let Gate::Failed { how, tail } = merge::gate(place.tree, command, env, place.log, place.marker, timeout)? {
-            return Ok(Verdict::Failed(Flaw::Gate { command: command.clone(), how, output: tail }));
+) -> Result<Option<(String, Gate)>, MergeError> {
+    for (n_before, command) in commands.iter().enumerate() {
+        if n_before > 0 {
+            place.bench.restore(place.commit)?;
+        }
+        let at = UnderWay::at(marker(place.dir));
+        let gate = merge::gate(place.bench.path(), command, env, &place.log(), &at.marker, timeout)?;
+        if gate != Gate::Passed {
+            return Ok(Some((command.clone(), gate)));
         }
     }
-    Ok(Verdict::Passed)
+    Ok(None)
+}
+
+/// The file that says which process works for a target's worker.
+pub(super) fn marker(dir: &Path) -> PathBuf {
+    dir.join("gate")
+}
+
+/// The markers of what this process has under way.
+static UNDER_WAY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn under_way() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A command of this process's, for as long as it is not dropped.
+pub(super) struct UnderWay {
+    pub(super) marker: PathBuf,
+}
+
+impl UnderWay {
+    pub(super) fn at(marker: PathBuf) -> UnderWay {
+        under_way().insert(marker.clone());
+        UnderWay { marker }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        under_way().remove(&self.marker);
+    }
+}
+
+/// Ends what this process has under way.
+pub(super) fn end_all() {
+    let markers = under_way().clone();
+    for marker in markers {
+        // What cannot be ended now is ended by the next worker.
+        merge::end_leftover(&marker).unwrap_or_default();
+    }
+}
+
+/// The trees of a target whose gates somebody has killed: once may be anything, again is a sign. A file, so that it is
+/// known to whoever comes next; that it cannot be written costs another try.
+struct Killed {
+    path: PathBuf,
+}
+
+impl Killed {
+    fn at(dir: &Path) -> Killed {
+        Killed { path: dir.join("killed") }
+    }
+
+    fn trees(&self) -> Vec<String> {
+        fs::read_to_string(&self.path).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    fn has(&self, tree: &str) -> bool {
+        self.trees().iter().any(|known| known == tree)
+    }
+
+    fn add(&self, tree: &str) {
+        let trees = self.trees();
+        let recent = trees.iter().skip((trees.len() + 1).saturating_sub(KILLED_MAX)).map(String::as_str);
+        let lines: Vec<&str> = recent.chain([tree]).collect();
+        fs::write(&self.path, lines.join("\n") + "\n").unwrap_or_default();
+    }
 }

@@ -81,7 +81,7 @@ impl Worker<'_> {
                 let base = self.base(repository)?;
                 // It may have been squashed: then only the command knows.
                 self.bring_here(repository, &base)?;
-                self.record_merged(repository, vec![merge.clone()], &base.commit)?;
+                self.record_merged(repository, std::slice::from_ref(merge), &base.commit)?;
                 Ok(false)
             }
             "closed" => {

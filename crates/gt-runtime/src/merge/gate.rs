@@ -4,9 +4,11 @@
 //! says which process it is, and whoever comes next ends it by that.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, PipeReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::Signal;
 
 use super::{MergeError, io_error};
 use crate::Handle;
@@ -29,6 +32,9 @@ const LOG_BYTES_MAX: u64 = 16 << 20;
 /// A pipe holds no more, so one gulp after its end takes all that it printed.
 const GULP_BYTES: usize = 64 << 10;
 
+/// Signals by which processes are ended from outside.
+const FROM_OUTSIDE: [Signal; 4] = [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP];
+
 /// Waits for the word, which is the gate's own name, and becomes the command; without the word it never begins.
 const WAITER: &str = r#"read -r GT_GATE && export GT_GATE && exec sh -c "$0" </dev/null"#;
 
@@ -38,6 +44,11 @@ pub enum Gate {
     Passed,
     /// `how` is its exit code, a signal or the time it took; `tail` the end of what it printed.
     Failed {
+        how: String,
+        tail: String,
+    },
+    /// Somebody else ended it: the kernel for want of memory, or a person. That says nothing about what it judged.
+    Killed {
         how: String,
         tail: String,
     },
@@ -69,6 +80,7 @@ pub fn gate(
     let tail = output.finish().map_err(io_error("write", log))?;
     Ok(match how(status, is_over, timeout) {
         None => Gate::Passed,
+        Some(how) if is_over && is_killed(status) => Gate::Killed { how, tail },
         Some(how) => Gate::Failed { how, tail },
     })
 }
@@ -100,10 +112,27 @@ fn how(status: ExitStatus, is_over: bool, timeout: Duration) -> Option<String> {
     }
 }
 
+/// Whether a signal ended it that programs do not earn by themselves; a shell tells of its child's by its exit code.
+fn is_killed(status: ExitStatus) -> bool {
+    let signal = status.signal().or_else(|| status.code().map(|code| code - 128));
+    signal.is_some_and(|signal| FROM_OUTSIDE.iter().any(|outside| outside.as_raw() == signal))
+}
+
 fn shell(dir: &Path, command: &str, env: &[(String, String)]) -> Command {
+    let mut shell = waiter(WAITER, dir, env);
+    shell.arg(command);
+    shell
+}
+
+/// A shell that waits for the word, in a group of its own. What whoever calls us is about, it is not.
+pub(super) fn waiter(script: &str, dir: &Path, env: &[(String, String)]) -> Command {
     let mut shell = Command::new("sh");
-    shell.args(["-c", WAITER, command]).current_dir(dir).process_group(0).stdin(Stdio::piped());
+    shell.args(["-c", script]).current_dir(dir).process_group(0).stdin(Stdio::piped());
     for name in FOREIGN_VARIABLES.iter().chain(&NOT_INHERITED) {
+        shell.env_remove(name);
+    }
+    let is_ours = |name: &OsString| name.as_bytes().starts_with(b"GT_");
+    for name in std::env::vars_os().map(|(name, _)| name).filter(is_ours) {
         shell.env_remove(name);
     }
     shell.envs(env.iter().map(|(name, value)| (name, value)));
@@ -120,14 +149,14 @@ fn parse_name(name: &str) -> Option<Handle> {
 }
 
 /// A gate that is under way. Ended with its group when it is dropped before its end.
-struct Running {
+pub(super) struct Running {
     child: Child,
     exit: OwnedFd,
     is_waited_for: bool,
 }
 
 impl Running {
-    fn of(mut child: Child) -> io::Result<Self> {
+    pub(super) fn of(mut child: Child) -> io::Result<Self> {
         match exit_of(&child) {
             Ok(exit) => Ok(Self { child, exit, is_waited_for: false }),
             Err(error) => {
@@ -139,13 +168,18 @@ impl Running {
     }
 
     /// Writes down which process it is, and gives it the word.
-    fn begin(&mut self, marker: &Path) -> io::Result<()> {
+    pub(super) fn begin(&mut self, marker: &Path) -> io::Result<()> {
         let handle = group::handle_of(self.child.id())?;
         let mut draft = Draft::of(marker)?;
         writeln!(draft.file, "{}", name_of(&handle))?;
         draft.publish()?;
         let mut stdin = self.child.stdin.take().ok_or_else(|| io::Error::other("it has no input"))?;
         writeln!(stdin, "{}", name_of(&handle))
+    }
+
+    /// Waits until it ends, or until its time is over: then false.
+    pub(super) fn await_end(&self, timeout: Duration) -> io::Result<bool> {
+        Ok(wait_for(&mut [PollFd::new(&self.exit, PollFlags::IN)], Some(timeout))? > 0)
     }
 
     /// Takes its output until it ends, or until its time is over: then false.
@@ -169,7 +203,7 @@ impl Running {
     }
 
     /// Ends what is left of its group, and says how it itself ended.
-    fn end(&mut self) -> io::Result<ExitStatus> {
+    pub(super) fn end(&mut self) -> io::Result<ExitStatus> {
         kill_group(&self.child);
         // As long as it was not waited for, its group cannot be taken for another.
         group::wait_until_gone(self.child.id())?;

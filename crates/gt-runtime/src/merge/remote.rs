@@ -92,7 +92,8 @@ fn push_refs(repository: &Path, branch: &str, what: &[String], timeout: Duration
     }
     match refused_ref(&text_of(&output.stdout)) {
         Some(why) if is_race(&why) || is_race(&text_of(&output.stderr)) => Err(moved(branch)),
-        Some(why) => Err(MergeError::Remote { said: why }),
+        Some(why) if is_closed(&why) => Err(MergeError::Remote { said: why }),
+        Some(why) => Err(MergeError::Refused { said: with_words(&why, &text_of(&output.stderr)) }),
         None => Err(refusal(&output)),
     }
 }
@@ -108,6 +109,18 @@ fn is_race(why: &str) -> bool {
     const SAID: [&str; 5] =
         ["(non-fast-forward)", "(fetch first)", "(stale info)", "but expected", "reference already exists"];
     SAID.iter().any(|said| why.contains(said))
+}
+
+/// Nobody may push to that branch, whatever the commit.
+fn is_closed(why: &str) -> bool {
+    const SAID: [&str; 4] = ["protected branch", "branch is currently checked out", "not allowed to push", "denied"];
+    SAID.iter().any(|said| why.to_ascii_lowercase().contains(said))
+}
+
+/// And what the origin itself has to say to it, line by line.
+fn with_words(why: &str, stderr: &str) -> String {
+    let words = stderr.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
+    [why].into_iter().chain(words.filter(|line| !line.is_empty())).collect::<Vec<_>>().join("\n")
 }
 
 fn bounded(git: Git, timeout: Duration) -> Result<Output, MergeError> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::history::merge_base;
 use super::{MergeError, commit_of, git_dir, identified, io_error};
-use crate::git::{Git, complaint};
+use crate::git::{Git, text_of};
 use crate::worktree;
 
 /// In git's directory of a worktree that may be cleaned.
@@ -23,6 +23,10 @@ pub enum Stacked {
     /// Nothing was merged.
     Conflict {
         files: Vec<String>,
+    },
+    /// Neither: git cannot, and says why.
+    Failed {
+        said: String,
     },
 }
 
@@ -52,12 +56,18 @@ impl Workbench {
 
     /// Makes the files those of `commit`, whatever was under way; ignored files stay.
     pub fn reset(&self, commit: &str) -> Result<(), MergeError> {
+        self.restore(commit)?;
+        self.git(&["clean", "--quiet", "-ffd"]).run("clean the workbench")?;
+        Ok(())
+    }
+
+    /// Puts back what is tracked, as it is in `commit`; all other files stay.
+    pub fn restore(&self, commit: &str) -> Result<(), MergeError> {
         let commit = commit_of(&self.path, commit)?;
         self.remove_dead_locks()?;
         // First away from a branch that somebody may have checked out here, or it would be moved.
         self.git(&["update-ref", "--no-deref", "HEAD", &commit]).run("leave the last merge")?;
         self.git(&["reset", "--quiet", "--hard", &commit]).run("clean the workbench")?;
-        self.git(&["clean", "--quiet", "-ffd"]).run("clean the workbench")?;
         Ok(())
     }
 
@@ -77,7 +87,7 @@ impl Workbench {
         let files = self.conflicts()?;
         self.reset(&before)?;
         if files.is_empty() {
-            return Err(complaint(&self.path, "merge", &merged).into());
+            return Ok(Stacked::Failed { said: text_of(&merged.stderr) });
         }
         Ok(Stacked::Conflict { files })
     }

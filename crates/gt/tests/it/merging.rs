@@ -18,6 +18,8 @@ mod steps;
 mod strategies;
 #[path = "merging/targets.rs"]
 mod targets;
+#[path = "merging/trouble.rs"]
+mod trouble;
 
 /// An agent that commits a file with the name of its bead.
 const COMMITS: &str =

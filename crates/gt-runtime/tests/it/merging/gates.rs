@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gt_runtime::merge::{Gate, MergeError, end_leftover, gate};
+use gt_runtime::merge::{Asked, Gate, MergeError, ask, end_leftover, gate};
 use tempfile::TempDir;
 
 use super::{LONG, Lifeline, text};
@@ -56,12 +56,21 @@ fn a_gate_runs_in_its_directory_with_its_environment_and_without_input() {
 fn a_gate_that_fails_says_how_and_shows_its_end() {
     let place = Place::new();
     assert_eq!(place.gate("echo nearly; exit 3"), failed("exit code 3", "nearly\n"));
-    assert_eq!(place.gate("kill -9 $$"), failed("ended by signal 9", ""));
+    assert_eq!(place.gate("kill -SEGV $$"), failed("ended by signal 11", ""));
     // Letters of two bytes, cut in the middle.
     let Gate::Failed { tail, .. } = place.gate("printf x; for n in $(seq 3000); do printf ä; done; exit 1") else {
         panic!("it fails")
     };
     assert!(tail.chars().all(|letter| letter == 'ä') && tail.len() > 4000, "{tail}");
+}
+
+#[test]
+fn a_gate_that_is_killed_has_not_failed() {
+    let place = Place::new();
+    let killed = |how: &str| Gate::Killed { how: how.to_owned(), tail: "nearly\n".to_owned() };
+    assert_eq!(place.gate("echo nearly; kill -9 $$"), killed("ended by signal 9"));
+    // So a shell says it of its child.
+    assert_eq!(place.gate("echo nearly; exit 137"), killed("exit code 137"));
 }
 
 #[test]
@@ -150,4 +159,25 @@ fn a_marker_that_means_somebody_else_ends_nobody() {
     }
     other.kill().unwrap();
     other.wait().unwrap();
+}
+
+#[test]
+fn a_program_that_is_asked_answers_within_its_time_or_says_why_not() {
+    let place = Place::new();
+    let asked = |argv: &[&str], timeout| {
+        let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
+        let env = [("GT_COLOUR".to_owned(), "green".to_owned())];
+        let asked = ask(place.root.path(), &argv, &env, &place.path("marker"), timeout).unwrap();
+        assert!(!place.path("marker").exists());
+        asked
+    };
+    let failed = |why: &str| Asked::Failed(why.to_owned());
+    let said = asked(&["sh", "-c", "cat; echo aside >&2; echo $GT_COLOUR \"$1\"", "sh", "a  b"], LONG);
+    assert_eq!(said, Asked::Said("green a  b".to_owned()));
+    assert_eq!(asked(&["sh", "-c", "echo yes; echo first >&2; echo no >&2; exit 3"], LONG), failed("no"));
+    assert_eq!(asked(&["false"], LONG), failed("it gave no reason (exit status: 1)"));
+    let lifeline = place.lifeline();
+    let hangs = format!("{}; (trap '' TERM INT HUP; sleep 600) & sleep 600", lifeline.held());
+    assert_eq!(asked(&["sh", "-c", &hangs], Duration::from_secs(1)), failed("it took longer than 1 second"));
+    lifeline.wait_until_dropped();
 }

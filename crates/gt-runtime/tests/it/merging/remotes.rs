@@ -138,9 +138,19 @@ fn a_push_that_the_origin_does_not_want_says_why() {
     let work = yard.work("gt/one", "work", "done\n");
     write_hook(&yard.path("origin.git"), "pre-receive", "echo 'main is protected'; exit 1");
     match push(&yard.rig, &work, "main", LONG) {
-        Err(MergeError::Remote { said }) => assert!(said.contains("pre-receive hook declined"), "{said}"),
+        Err(MergeError::Refused { said }) => {
+            assert!(said.contains("pre-receive hook declined") && said.ends_with("\nmain is protected"), "{said}");
+        }
         other => panic!("the hook does not want it, but: {other:?}"),
     }
+}
+
+#[test]
+fn a_branch_that_nobody_may_push_to_is_the_origins_matter() {
+    let yard = Yard::with_origin();
+    let work = yard.work("gt/one", "work", "done\n");
+    git(&yard.path("origin.git"), &["config", "core.bare", "false"]);
+    assert!(matches!(push(&yard.rig, &work, "main", LONG), Err(MergeError::Remote { .. })));
 }
 
 #[test]

@@ -112,6 +112,7 @@ fn make_rework(tx: &Connection, merge: &Merge, flaw: &Flaw, note: &str, stamp: &
         Flaw::Conflict { .. } => format!("Resolve the conflict of {} with {}", merge.bead, merge.target),
         Flaw::Gate { .. } => format!("Make {} pass the gates of {}", merge.bead, merge.target),
         Flaw::Refused { .. } => format!("Work on {} again", merge.bead),
+        Flaw::Unmergeable { .. } => format!("Make it possible to merge {} into {}", merge.bead, merge.target),
     };
     let title: String = format!("{what}: {}", one_line(&old.title)).chars().take(TITLE_CHARS).collect();
     let mut bead = Bead::new("", title);

@@ -1,0 +1,176 @@
+//! Trouble on the way to the target: gates that others end, origins that refuse one commit, people who commit meanwhile,
+//! programs that hang or lie. Good work gets through, only what is flawed comes back, nobody waits for ever. // SPEC M2
+
+use super::{WORKS, add_origin, assert_merged_once, explain, files, fleet, git, git_agrees, last_of, set_gates, sling};
+use crate::fleet::{Fleet, count};
+
+/// A gate that waits for the test.
+const WAITS: &str = "touch \"$HOME/asked-$GT_RIG\"; while [ ! -e \"$HOME/pass\" ]; do sleep 0.02; done";
+
+fn add_mill(fleet: &Fleet) {
+    fleet.town.repository("mill");
+    fleet.town.gt(["rig", "add", "mill", "mill", "--prefix", "ml"]).success();
+}
+
+/// A hook of the origin's.
+fn write_hook(fleet: &Fleet, name: &str, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = fleet.town.path("origin.git/hooks").join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("the origin can be written");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("the hook is there");
+}
+
+#[test]
+fn a_daemon_that_stops_ends_its_own_gates_and_nobody_elses() {
+    let fleet = fleet(WORKS);
+    add_mill(&fleet);
+    set_gates(&fleet, "shop", WAITS);
+    set_gates(&fleet, "mill", WAITS);
+    let mut beads = sling(&fleet, &["gt-a"], &[]);
+    fleet.town.gt(["scheduler", "run"]).success();
+    // Whoever saw the agent end merges its work.
+    fleet.await_file("asked-shop");
+    fleet.start_daemon();
+    beads.extend(sling(&fleet, &["ml-a"], &[]));
+    fleet.await_file("asked-mill");
+    fleet.town.gt(["daemon", "stop"]).success();
+    fleet.open_gate("pass");
+    fleet.until_done(&beads);
+    assert_eq!(count(&fleet.town.events(), "merge.returned", None), 0, "good work came back");
+    assert_merged_once(&fleet, "gt-a");
+    assert_eq!(git(&fleet, "mill", &["show", "main:ml-a.txt"]), "ml-a");
+}
+
+#[test]
+fn a_gate_that_somebody_kills_is_asked_again_and_nobody_is_blamed() {
+    let fleet = fleet(WORKS);
+    set_gates(&fleet, "shop", "if mkdir \"$HOME/once\" 2> /dev/null; then kill -9 $$; fi");
+    fleet.start_daemon();
+    let beads = sling(&fleet, &["gt-a"], &[]);
+    fleet.until_done(&beads);
+    assert!(last_of(&fleet, "merge.held", "reason").contains("was killed (ended by signal 9)"));
+    assert_eq!(count(&fleet.town.events(), "merge.returned", None), 0, "good work came back");
+    assert_merged_once(&fleet, "gt-a");
+    fleet.assert_at_rest(&beads);
+}
+
+#[test]
+fn a_gate_that_is_killed_each_time_with_the_same_work_fails() {
+    let fleet = fleet(WORKS);
+    set_gates(&fleet, "shop", "if [ -e gt-a.txt ]; then kill -9 $$; fi");
+    fleet.start_daemon();
+    sling(&fleet, &["gt-a"], &[]);
+    fleet.until_events("merge.returned", Some("gt-a"), 1);
+    let reason = last_of(&fleet, "merge.returned", "reason");
+    assert!(reason.contains("(ended by signal 9)"), "{reason}");
+    assert_eq!(count(&fleet.town.events(), "merge.held", None), 1);
+}
+
+#[test]
+fn what_the_origin_refuses_comes_back_and_the_others_are_merged() {
+    let fleet = fleet(WORKS);
+    add_origin(&fleet);
+    let hook = "read old new name; if git cat-file -e $new:gt-b.txt 2> /dev/null; then echo 'no b here'; exit 1; fi";
+    write_hook(&fleet, "pre-receive", hook);
+    fleet.town.gt(["refinery", "pause"]).success();
+    fleet.start_daemon();
+    let beads = sling(&fleet, &["gt-a", "gt-b", "gt-c"], &[]);
+    fleet.until_events("merge.queued", None, 3);
+    fleet.town.gt(["refinery", "resume"]).success();
+    fleet.until_done(&beads);
+    for bead in ["gt-a", "gt-c"] {
+        assert_merged_once(&fleet, bead);
+    }
+    assert!(!files(&fleet, "main").contains(&"gt-b.txt".to_owned()));
+    assert_eq!(count(&fleet.town.events(), "merge.returned", None), 1);
+    let reason = last_of(&fleet, "merge.returned", "reason");
+    assert!(reason.contains("the origin refuses it") && reason.contains("pre-receive hook declined"), "{reason}");
+    let rework = last_of(&fleet, "merge.returned", "rework");
+    let said = super::show(&fleet, &rework)["description"].as_str().expect("it says why").to_owned();
+    assert!(said.contains("no b here"), "{said}");
+}
+
+#[test]
+fn a_branch_of_the_origins_that_nobody_may_push_to_holds_and_nobody_is_blamed() {
+    let fleet = fleet(WORKS);
+    fleet.town.git(&["clone", "--quiet", "shop", "origin"]);
+    let origin = fleet.town.path("origin").display().to_string();
+    fleet.town.git(&["-C", "shop", "remote", "add", "origin", &origin]);
+    fleet.set("rigs.shop.gates", r#"["echo ran >> \"$HOME/gates\""]"#);
+    fleet.start_daemon();
+    sling(&fleet, &["gt-a"], &[]);
+    fleet.until_seen("a third try", || {
+        let status = fleet.town.gt(["refinery", "status", "--json"]).json();
+        status["targets"][0]["held"]["tries"].as_i64() >= Some(3)
+    });
+    assert!(explain(&fleet, "gt-a").contains("branch is currently checked out"));
+    assert_eq!(count(&fleet.town.events(), "merge.returned", None), 0, "somebody was blamed");
+    let gates = std::fs::read_to_string(fleet.home("gates")).expect("the gates have run");
+    assert_eq!(gates, "ran\n", "the same tree was judged again");
+}
+
+#[test]
+fn what_git_cannot_merge_though_nothing_conflicts_comes_back_and_the_others_are_merged() {
+    let fleet = fleet(&format!(
+        "[ $GT_BEAD = gt-b ] && {{ echo '*.bin filter=lost' > .gitattributes; echo 1 > 1.bin; }}; {WORKS}"
+    ));
+    for (name, value) in [("clean", "cat"), ("smudge", "false"), ("required", "true")] {
+        fleet.town.git(&["-C", "shop", "config", &format!("filter.lost.{name}"), value]);
+    }
+    fleet.start_daemon();
+    let beads = sling(&fleet, &["gt-a", "gt-b", "gt-c"], &[]);
+    fleet.until_done(&beads);
+    for bead in ["gt-a", "gt-c"] {
+        assert_merged_once(&fleet, bead);
+    }
+    let reason = last_of(&fleet, "merge.returned", "reason");
+    assert!(reason.contains("it cannot be merged into main") && reason.contains("filter"), "{reason}");
+}
+
+#[test]
+fn what_a_person_commits_here_while_gates_run_parts_nothing() {
+    let fleet = fleet(WORKS);
+    add_origin(&fleet);
+    let commit = "if mkdir \"$HOME/once\" 2> /dev/null; then cd \"$GT_TOWN/shop\" && touch mine && git add mine && \
+                  git commit --quiet --message=mine; fi";
+    set_gates(&fleet, "shop", &format!("({commit})"));
+    fleet.start_daemon();
+    let beads = sling(&fleet, &["gt-a"], &[]);
+    fleet.until_done(&beads);
+    assert_merged_once(&fleet, "gt-a");
+    assert_eq!(files(&fleet, "main"), ["gt-a.txt", "mine"]);
+    let there = git(&fleet, "origin.git", &["rev-parse", "main"]);
+    assert_eq!(git(&fleet, "shop", &["rev-parse", "main"]), there);
+    assert_eq!(count(&fleet.town.events(), "merge.held", None), 0);
+}
+
+#[test]
+fn a_branch_that_is_not_of_our_making_stays() {
+    let fleet = fleet(&format!("git switch --quiet --create feature/mine; {WORKS}; git switch --quiet --detach"));
+    fleet.start_daemon();
+    set_gates(&fleet, "shop", WAITS);
+    let beads = sling(&fleet, &["gt-a"], &[]);
+    fleet.until_events("run.ended", Some("gt-a"), 1);
+    fleet.open_gate("pass");
+    fleet.until_done(&beads);
+    assert_merged_once(&fleet, "gt-a");
+    assert!(git_agrees(&fleet, "shop", &["rev-parse", "--verify", "refs/heads/feature/mine"]), "it was deleted");
+}
+
+#[test]
+fn a_gate_judges_what_is_merged_and_not_what_another_gate_or_caller_left() {
+    let fleet = fleet(WORKS);
+    let gates = [
+        "echo changed > gt-a.txt && git add --all && git -c user.name=x -c user.email=x commit --quiet --message=x",
+        "test \"$(cat gt-a.txt)\" = gt-a && test \"$(git rev-parse HEAD)\" = $GT_COMMIT && env | grep ^GT_ > \"$HOME/seen\"",
+    ];
+    fleet.set("rigs.shop.gates", &serde_json::to_string(&gates).expect("text is JSON"));
+    let beads = sling(&fleet, &["gt-a"], &[]);
+    fleet.start_daemon_with(&[("GT_BEAD", "another"), ("GT_ODD", "1")]);
+    fleet.until_done(&beads);
+    assert_merged_once(&fleet, "gt-a");
+    let seen = std::fs::read_to_string(fleet.home("seen")).expect("the gate has looked");
+    let mut names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["GT_COMMIT", "GT_GATE", "GT_RIG", "GT_TARGET", "GT_TOWN"]);
+}
