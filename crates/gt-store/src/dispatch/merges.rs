@@ -179,7 +179,7 @@ impl Store {
             let mut query = tx.prepare_cached(&format!(
                 "SELECT DISTINCT merge.rig, merge.target FROM merge
                    LEFT JOIN merge_hold ON merge_hold.rig = merge.rig AND merge_hold.target = merge.target
-                 WHERE {IS_LIVE} AND (until IS NULL OR until <= ?1)
+                 WHERE {IS_LIVE} AND (until IS NULL OR until <= ?1 OR since > ?1)
                    AND NOT EXISTS (SELECT 1 FROM merge_pause WHERE merge_pause.rig IN ('', merge.rig))
                  ORDER BY merge.rig, merge.target"
             ))?;
@@ -192,7 +192,7 @@ impl Store {
     pub fn next_merge_at(&mut self, now: Timestamp) -> std::result::Result<Option<Timestamp>, StoreError> {
         self.read(|tx| {
             let mut query = tx.prepare_cached(&format!(
-                "SELECT min(until) FROM merge_hold WHERE until > ?1 AND EXISTS (SELECT 1 FROM merge
+                "SELECT min(until) FROM merge_hold WHERE until > ?1 AND since <= ?1 AND EXISTS (SELECT 1 FROM merge
                    WHERE merge.rig = merge_hold.rig AND merge.target = merge_hold.target AND {IS_LIVE})"
             ))?;
             Ok(query.query_row([micros(now)], |row| row.get::<_, Option<i64>>(0))?.map(timestamp))
@@ -269,7 +269,7 @@ impl Store {
         self.write(stamp, |tx| {
             let before = hold_of(tx, target)?;
             let is_new = before.as_ref().is_none_or(|hold| hold.reason != reason);
-            let since = before.as_ref().filter(|_| !is_new).map_or(stamp.now, |hold| hold.since);
+            let since = before.as_ref().filter(|_| !is_new).map_or(stamp.now, |hold| hold.since.min(stamp.now));
             let tries = before.map_or(0, |hold| hold.tries) + 1;
             tx.prepare_cached(
                 "INSERT OR REPLACE INTO merge_hold (rig, target, since, until, tries, reason)

@@ -242,6 +242,26 @@ fn a_held_target_waits_for_its_time_and_a_paused_one_for_a_person() {
     assert_eq!(due(&mut yard), 1, "another rig");
 }
 
+#[test]
+fn a_clock_that_is_set_back_does_not_hold_a_target_until_it_has_caught_up() {
+    let mut yard = Yard::with(&["gt-1"]);
+    yard.handed_over("gt-1", "mr-1");
+    let hold = |yard: &mut Yard| {
+        let (stamp, until) = (yard.stamp(), yard.now + SignedDuration::from_secs(10));
+        yard.store.hold_target(&target(), "it is dirty", until, &stamp).expect("it is held");
+        until
+    };
+    hold(&mut yard);
+    let back = yard.now - SignedDuration::from_hours(1);
+    assert_eq!(yard.store.due_targets(back).expect("it answers"), [target()]);
+    assert_eq!(yard.store.next_merge_at(back).expect("it answers"), None);
+    // Held again, it waits by the clock of now.
+    yard.now = back;
+    let until = hold(&mut yard);
+    assert_eq!(yard.store.due_targets(back).expect("it answers"), []);
+    assert_eq!(yard.store.next_merge_at(back).expect("it answers"), Some(until));
+}
+
 /// A run that leaves its work to a fresh one costs nothing, keeps its place, and its word and branch are told.
 #[test]
 fn a_handoff_is_told_to_the_next_run() {
