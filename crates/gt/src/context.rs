@@ -70,10 +70,6 @@ impl Context {
         if self.is_dry_run() || !has_work || daemon_runs(town) {
             return Ok(());
         }
-        if after == After::Exit {
-            // What it has handed over may close its bead, and free others.
-            refinery::work_all(&Machine::here(), town, &self.actor())?;
-        }
         if after == After::Command {
             let policy = self.settings(town)?.policy(town.root());
             let has_queued = policy.starts(Side::Queue) && store.has_ready_contexts(Kinds::Queued, self.now())?;
@@ -89,6 +85,15 @@ impl Context {
         let report = once::carry_on(&mut once::dispatcher(town, &self.actor()), store)?;
         for one in report.started.iter().filter(|_| after == After::Command) {
             self.note(&format!("{} is on it: {} {}", one.polecat.name, one.bead, one.title));
+        }
+        if after == After::Exit { self.merge_what_waits(town, store) } else { Ok(()) }
+    }
+
+    /// What a worker has handed over may close its bead, and free others; its slot is free meanwhile.
+    fn merge_what_waits(&self, town: &Town, store: &mut Store) -> Result<(), Failure> {
+        let tried = refinery::work_all(&Machine::here(), town, &self.actor())?;
+        if tried.iter().any(|(_, worked)| !worked.merged.is_empty() || !worked.returned.is_empty()) {
+            once::carry_on(&mut once::dispatcher(town, &self.actor()), store)?;
         }
         Ok(())
     }
