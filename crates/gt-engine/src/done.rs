@@ -135,8 +135,7 @@ fn try_now(around: &Arc<dyn Surroundings>, town: &Town, merge: Merge, stamp: &St
     if merge.strategy != Strategy::Direct {
         return Ok(Done::Queued { merge });
     }
-    let target = gt_store::Target { rig: merge.rig.clone(), branch: merge.target.clone() };
-    let worked = refinery::work(around, town, &stamp.actor, &target)?;
+    let worked = refinery::work_one(around, town, &stamp.actor, &merge)?;
     Ok(Done::Tried { merge, worked })
 }
 

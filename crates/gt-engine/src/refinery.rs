@@ -18,8 +18,8 @@ use gt_core::merge::{Flaw, MergeState, Strategy};
 use gt_core::rig::Rig;
 use gt_core::text::one_line;
 use gt_runtime::merge::{self, Base, MergeError, Stacked, Workbench};
-use gt_store::{Merge, ReturnedAs, Stamp, Store, StoreError, Target, TargetHold};
-use jiff::SignedDuration;
+use gt_store::{Merge, RefineryPause, ReturnedAs, Stamp, Store, StoreError, Target, TargetHold};
+use jiff::{SignedDuration, Timestamp};
 
 pub use self::desk::AtWork;
 use self::desk::Desk;
@@ -27,12 +27,15 @@ use self::gates::{Gates, Judged, Verdict, marker};
 use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
 use crate::settings::Settings;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{self, Surroundings};
 use crate::tidy::POLECATS;
 use crate::town::Town;
 
 /// How long a remote may take to answer.
 const REMOTE_TIMEOUT: Duration = Duration::from_mins(2);
+/// How long somebody who wants one merge only waits for whoever is at its target, and how often they look.
+const TURN_WAIT: Duration = Duration::from_secs(30);
+const TURN_LOOK: Duration = Duration::from_millis(50);
 /// How long a target that is held is left alone, at most.
 const HOLD_MAX: SignedDuration = SignedDuration::from_mins(1);
 
@@ -61,38 +64,60 @@ pub struct Worked {
 
 /// Merges whatever waits for the target and can be merged now.
 pub fn work(around: &Arc<dyn Surroundings>, town: &Town, actor: &str, target: &Target) -> Result<Worked, TownError> {
-    let dir = place(town, target);
-    fs::create_dir_all(&dir).map_err(|source| TownError::io("make", &dir, source))?;
-    let mut worker = Worker {
-        around: Arc::clone(around),
-        town,
-        actor,
-        target,
-        dir,
-        store: town.open_store()?,
-        settings: Settings::load(town)?,
-        gates: Gates::default(),
-        worked: Worked::default(),
-    };
+    let mut worker = Worker::new(around, town, actor, target)?;
     while worker.is_due()? {
         let Some(desk) = Desk::take(&worker.dir)? else {
             worker.worked.is_busy = true;
             break;
         };
-        merge::end_leftover(&marker(&worker.dir))?;
-        while worker.round(&desk)? {
-            worker.settings = Settings::load(town)?;
-        }
+        worker.work_at(&desk)?;
         // Who came when the lock was about to be given back has gone away again, so there is one more look after it.
     }
     Ok(worker.worked)
+}
+
+/// Merges this one now, and nothing else: whoever asks has no time for the gates of others. Waits a while for its turn.
+pub fn work_one(around: &Arc<dyn Surroundings>, town: &Town, actor: &str, merge: &Merge) -> Result<Worked, TownError> {
+    let target = Target { rig: merge.rig.clone(), branch: merge.target.clone() };
+    let mut worker = Worker::new(around, town, actor, &target)?;
+    worker.only = Some(merge.id.clone());
+    let deadline = around.uptime() + TURN_WAIT;
+    while worker.is_due()? {
+        if let Some(desk) = Desk::take(&worker.dir)? {
+            worker.work_at(&desk)?;
+            break;
+        }
+        if around.uptime() >= deadline {
+            worker.worked.is_busy = true;
+            break;
+        }
+        surroundings::pause(&**around, TURN_LOOK);
+    }
+    worker.note_what_others_did(&merge.id)?;
+    Ok(worker.worked)
+}
+
+/// Targets into which something can be merged now. That requests are open is no reason to let what is new wait.
+pub(crate) fn due_targets(store: &mut Store, now: Timestamp) -> Result<Vec<Target>, TownError> {
+    let mut due = store.due_targets(now)?;
+    for (target, hold) in store.target_holds()? {
+        let is_new = |merge: &Merge| merge.state == MergeState::Waiting;
+        let is_for_it = |pause: &RefineryPause| pause.rig.as_ref().is_none_or(|rig| *rig == target.rig);
+        if needs_a_person(&hold) || due.contains(&target) || store.refinery_pauses()?.iter().any(is_for_it) {
+            continue;
+        }
+        if store.waiting_merges(&target)?.iter().any(is_new) {
+            due.push(target);
+        }
+    }
+    Ok(due)
 }
 
 /// Merges whatever can be merged now, target by target.
 pub fn work_all(around: &Arc<dyn Surroundings>, town: &Town, actor: &str) -> Result<Vec<(Target, Worked)>, TownError> {
     let mut done: Vec<(Target, Worked)> = Vec::new();
     loop {
-        let due = town.open_store()?.due_targets(around.now())?;
+        let due = due_targets(&mut town.open_store()?, around.now())?;
         let Some(target) = due.into_iter().find(|target| done.iter().all(|(known, _)| known != target)) else {
             return Ok(done);
         };
@@ -113,6 +138,10 @@ pub fn needs_a_person(hold: &TargetHold) -> bool {
 
 /// Whether this process is about to end, and ends its gates: what they say then is about nothing.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+fn is_ending() -> bool {
+    IS_ENDING.load(Ordering::SeqCst)
+}
 
 /// Ends the gates that this process has under way, because it ends: whoever comes next begins anew.
 pub fn end_gates() {
@@ -138,6 +167,8 @@ struct Worker<'a> {
     store: Store,
     settings: Settings,
     gates: Gates,
+    /// The one merge that it is about, if not all.
+    only: Option<String>,
     worked: Worked,
 }
 
@@ -147,15 +178,60 @@ struct Stack {
     tip: String,
 }
 
-impl Worker<'_> {
+impl<'a> Worker<'a> {
+    fn new(
+        around: &Arc<dyn Surroundings>,
+        town: &'a Town,
+        actor: &'a str,
+        target: &'a Target,
+    ) -> Result<Worker<'a>, TownError> {
+        let dir = place(town, target);
+        fs::create_dir_all(&dir).map_err(|source| TownError::io("make", &dir, source))?;
+        Ok(Worker {
+            around: Arc::clone(around),
+            town,
+            actor,
+            target,
+            dir,
+            store: town.open_store()?,
+            settings: Settings::load(town)?,
+            gates: Gates::default(),
+            only: None,
+            worked: Worked::default(),
+        })
+    }
+
+    /// Batch after batch, as long as there is something to do.
+    fn work_at(&mut self, desk: &Desk) -> Result<(), TownError> {
+        merge::end_leftover(&marker(&self.dir))?;
+        while self.round(desk)? {
+            self.settings = Settings::load(self.town)?;
+        }
+        Ok(())
+    }
+
     fn stamp(&self) -> Stamp {
         Stamp::new(self.around.now(), self.actor)
     }
 
     /// Whether something waits that can be merged now.
     fn is_due(&mut self) -> Result<bool, TownError> {
-        let is_ending = IS_ENDING.load(Ordering::SeqCst);
-        Ok(!is_ending && self.store.due_targets(self.around.now())?.contains(self.target))
+        Ok(!is_ending() && due_targets(&mut self.store, self.around.now())?.contains(self.target))
+    }
+
+    /// Whoever was at the target before may have worked on it too.
+    fn note_what_others_did(&mut self, id: &str) -> Result<(), TownError> {
+        let merge = self.store.merge(id)?;
+        let Worked { merged, returned, is_busy, .. } = &mut self.worked;
+        match merge.state {
+            MergeState::Merged if !merged.contains(&merge.bead) => merged.push(merge.bead),
+            MergeState::Returned if returned.iter().all(|(bead, _)| *bead != merge.bead) => {
+                returned.push((merge.bead, merge.reason.unwrap_or_default()));
+            }
+            _ => return Ok(()),
+        }
+        *is_busy = false;
+        Ok(())
     }
 
     /// One batch. Says whether another round may find more to do.
@@ -180,9 +256,15 @@ impl Worker<'_> {
         let (base, stamp) = (self.base(&repository)?, self.stamp());
         self.store.end_landing(self.target, &stamp).map_err(TownError::from)?;
         self.clear_leftovers(&repository, &base)?;
-        let waiting = self.record_what_is_merged(&repository, &base)?;
+        let mut waiting = self.record_what_is_merged(&repository, &base)?;
         if waiting.is_empty() {
-            return Ok(true);
+            return self.free();
+        }
+        if let Some(only) = &self.only {
+            waiting.retain(|merge| merge.id == *only);
+            if waiting.is_empty() {
+                return Ok(false);
+            }
         }
         if self.settings.pull_request(&rig.name).is_some() {
             desk.lay_out(&waiting);
@@ -195,6 +277,11 @@ impl Worker<'_> {
             self.check_held_base(&rig, &repository, &base)?;
         }
         self.settle(&rig, &repository, base, batch)?;
+        self.free()
+    }
+
+    /// Nothing holds the target any more, and there may be more to do.
+    fn free(&mut self) -> Result<bool, Stop> {
         let stamp = self.stamp();
         self.store.free_target(self.target, &stamp).map_err(TownError::from)?;
         Ok(true)
@@ -341,7 +428,7 @@ impl Worker<'_> {
         let timeout = self.settings.gate_timeout();
         let judged = self.gates.judge(&self.settings.gates(&rig.name), &tree, &env, &place, timeout)?;
         match judged {
-            _ if IS_ENDING.load(Ordering::SeqCst) => Err(Stop::Again),
+            _ if is_ending() => Err(Stop::Again),
             Judged::Sure(verdict) => Ok(verdict),
             Judged::Killed { command, how } => {
                 Err(Stop::Hold(format!("the gate `{}` was killed ({how}), and is asked again", one_line(&command))))

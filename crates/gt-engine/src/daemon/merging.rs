@@ -14,7 +14,7 @@ pub type Merged = (Target, Result<Worked, TownError>);
 impl Daemon {
     /// Has somebody work on every target that can be; the daemon itself waits for nobody.
     pub(super) fn tend_refinery(&mut self) -> Result<(), TownError> {
-        for target in self.store.due_targets(self.dispatcher.now())? {
+        for target in refinery::due_targets(&mut self.store, self.dispatcher.now())? {
             if !self.merging.insert(target.clone()) {
                 continue;
             }

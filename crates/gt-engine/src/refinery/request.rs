@@ -3,17 +3,17 @@
 //! `rigs.NAME.pull_request` is called with `open` for a merge, and prints what the request is called; later with `status` and
 //! that name, and prints `open`, `merged` or `closed`. What it is about stands in its environment.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use gt_core::merge::Flaw;
 use gt_core::rig::Rig;
 use gt_core::text::one_line;
-use gt_runtime::merge::{self, Base, Workbench};
+use gt_runtime::merge::{self, Asked, Base, Workbench};
 use gt_store::Merge;
 
-use super::gates::Verdict;
-use super::{REMOTE_TIMEOUT, Stop, Worker, is_requested};
+use super::gates::{UnderWay, Verdict, marker};
+use super::{REMOTE_TIMEOUT, Stop, Worker, is_ending, is_requested};
 use crate::error::TownError;
 
 /// Why a target waits whose requests are open: one, or several.
@@ -41,7 +41,7 @@ impl Worker<'_> {
             n_open += usize::from(is_open);
         }
         if n_open == 0 {
-            return Ok(true);
+            return self.free();
         }
         let stamp = self.stamp();
         let until = stamp.now + self.settings.merge_poll();
@@ -67,6 +67,9 @@ impl Worker<'_> {
         if request.is_empty() {
             return Err(Stop::Hold("the command of `pull_request` did not say what the request is called".to_owned()));
         }
+        let opened_on = self.opened_on(merge);
+        fs::write(&opened_on, &base.commit)
+            .map_err(|source| Stop::Failed(TownError::io("write", &opened_on, source)))?;
         let stamp = self.stamp();
         self.store.record_requested(&merge.id, &request, &stamp).map_err(TownError::from)?;
         Ok(true)
@@ -79,6 +82,7 @@ impl Worker<'_> {
             "merged" => {
                 // That has happened since the last look.
                 let base = self.base(repository)?;
+                self.check_moved(repository, &base, merge, &request)?;
                 // It may have been squashed: then only the command knows.
                 self.bring_here(repository, &base)?;
                 self.record_merged(repository, std::slice::from_ref(merge), &base.commit)?;
@@ -97,31 +101,46 @@ impl Worker<'_> {
         }
     }
 
-    fn ask(&self, rig: &Rig, repository: &Path, merge: &Merge, arguments: &[&str]) -> Result<String, Stop> {
-        let argv = self.settings.pull_request(&rig.name).unwrap_or_default();
-        let Some((program, rest)) = argv.split_first() else {
-            return Err(Stop::Hold("the command of `pull_request` is empty".to_owned()));
-        };
-        let output = Command::new(program)
-            .args(rest)
-            .args(arguments)
-            .current_dir(repository)
-            .stdin(Stdio::null())
-            .env("GT_TOWN", self.town.root())
-            .env("GT_RIG", &rig.name)
-            .env("GT_BEAD", &merge.bead)
-            .env("GT_TITLE", &merge.title)
-            .env("GT_BRANCH", &merge.branch)
-            .env("GT_TARGET", &merge.target)
-            .env("GT_COMMIT", &merge.tip)
-            .env("GT_MERGE", &merge.id)
-            .output()
-            .map_err(|error| Stop::Hold(format!("the command of `pull_request` cannot be run: {error}")))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    /// Where it is remembered what the target was when its request was opened.
+    fn opened_on(&self, merge: &Merge) -> PathBuf {
+        self.dir.join(format!("{}.base", merge.id))
+    }
+
+    /// What is merged has moved the target, however it was merged; a program that says otherwise is mistaken.
+    fn check_moved(&self, repository: &Path, base: &Base, merge: &Merge, request: &str) -> Result<(), Stop> {
+        let opened_on = self.opened_on(merge);
+        let has_moved = fs::read_to_string(&opened_on).map_or(true, |known| known.trim() != base.commit);
+        if has_moved || merge::is_part_of(repository, &merge.tip, &base.commit)? {
+            fs::remove_file(&opened_on).unwrap_or_default();
+            return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = one_line(said.trim().lines().last().unwrap_or("it gave no reason"));
-        Err(Stop::Hold(format!("the command of `pull_request` failed: {said}")))
+        let target = &self.target.branch;
+        Err(Stop::Hold(format!("{request} is said to be merged, but {target} has not moved since it was opened")))
+    }
+
+    fn ask(&self, rig: &Rig, repository: &Path, merge: &Merge, arguments: &[&str]) -> Result<String, Stop> {
+        let mut argv = self.settings.pull_request(&rig.name).unwrap_or_default();
+        if argv.is_empty() {
+            return Err(Stop::Hold("the command of `pull_request` is empty".to_owned()));
+        }
+        argv.extend(arguments.iter().map(ToString::to_string));
+        let town = self.town.root().display().to_string();
+        let env = [
+            ("GT_TOWN", &town),
+            ("GT_RIG", &rig.name),
+            ("GT_BEAD", &merge.bead),
+            ("GT_TITLE", &merge.title),
+            ("GT_BRANCH", &merge.branch),
+            ("GT_TARGET", &merge.target),
+            ("GT_COMMIT", &merge.tip),
+            ("GT_MERGE", &merge.id),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.clone()));
+        let under_way = UnderWay::at(marker(&self.dir));
+        match merge::ask(repository, &argv, &env, &under_way.marker, REMOTE_TIMEOUT)? {
+            _ if is_ending() => Err(Stop::Again),
+            Asked::Said(said) => Ok(said),
+            Asked::Failed(why) => Err(Stop::Hold(format!("the command of `pull_request` failed: {}", one_line(&why)))),
+        }
     }
 }

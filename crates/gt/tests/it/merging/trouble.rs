@@ -1,7 +1,9 @@
 //! Trouble on the way to the target: gates that others end, origins that refuse one commit, people who commit meanwhile,
 //! programs that hang or lie. Good work gets through, only what is flawed comes back, nobody waits for ever. // SPEC M2
 
-use super::{WORKS, add_origin, assert_merged_once, explain, files, fleet, git, git_agrees, last_of, set_gates, sling};
+use super::{
+    COMMITS, WORKS, add_origin, assert_merged_once, explain, files, fleet, git, git_agrees, last_of, set_gates, sling,
+};
 use crate::fleet::{Fleet, count};
 
 /// A gate that waits for the test.
@@ -173,4 +175,88 @@ fn a_gate_judges_what_is_merged_and_not_what_another_gate_or_caller_left() {
     let mut names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
     assert_eq!(names, ["GT_COMMIT", "GT_GATE", "GT_RIG", "GT_TARGET", "GT_TOWN"]);
+}
+
+#[test]
+fn direct_work_does_not_ask_the_gates_of_others() {
+    let ends = "ls \"$HOME\" > \"$HOME/new-$GT_BEAD\"; mv \"$HOME/new-$GT_BEAD\" \"$HOME/then-$GT_BEAD\"; \
+                while [ ! -e \"$HOME/over\" ]; do sleep 0.02; done";
+    let fleet = fleet(&format!("{COMMITS}; gt done > \"$HOME/said-$GT_BEAD\"; {ends}"));
+    set_gates(&fleet, "shop", "touch \"$HOME/gate-ran\"");
+    let mut beads = Vec::new();
+    for (bead, strategy) in [("gt-a", "mr"), ("gt-b", "direct")] {
+        beads.extend(sling(&fleet, &[bead], &["--merge", strategy]));
+        fleet.town.gt(["scheduler", "run"]).success();
+        fleet.await_file(&format!("then-{bead}"));
+    }
+    let then = std::fs::read_to_string(fleet.home("then-gt-b")).expect("it was just written");
+    assert!(!then.contains("gate-ran"), "its `gt done` asked somebody else's gate");
+    let said = std::fs::read_to_string(fleet.home("said-gt-b")).expect("the agent has written it");
+    assert_eq!(said, "gt-b is merged into main. End your process now.\n");
+    fleet.open_gate("over");
+    fleet.until_done(&beads);
+}
+
+#[test]
+fn without_a_daemon_a_finished_worker_makes_room_before_its_gates_run() {
+    let fleet = fleet(WORKS);
+    fleet.set("scheduler.max_polecats", "-1");
+    set_gates(&fleet, "shop", WAITS);
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.await_file("asked-shop");
+    assert_eq!(count(&fleet.town.events(), "run.ended", Some("gt-a")), 1, "its slot is taken while its gates run");
+    fleet.open_gate("pass");
+    fleet.until_done(&["gt-a".to_owned()]);
+    assert_merged_once(&fleet, "gt-a");
+}
+
+/// A rig whose merges are asked for by a program.
+fn with_program(script: &str) -> Fleet {
+    let fleet = fleet(WORKS);
+    add_origin(&fleet);
+    let argv = serde_json::to_string(&["sh", "-c", script, "request"]).expect("text is JSON");
+    fleet.set("rigs.shop.pull_request", &argv);
+    fleet.set("refinery.poll", "1s");
+    fleet.start_daemon();
+    fleet
+}
+
+#[test]
+fn a_request_that_is_said_to_be_merged_is_not_believed_before_the_target_has_moved() {
+    let fleet = with_program("case $1 in open) echo pr-1;; *) echo merged;; esac");
+    let beads = sling(&fleet, &["gt-a"], &[]);
+    let what = "pr-1 is said to be merged, but main has not moved since it was opened";
+    fleet.until("a hold with the reason", |events| {
+        events.iter().any(|event| event["type"] == "merge.held" && event["data"]["reason"] == what)
+    });
+    assert_eq!(count(&fleet.town.events(), "merge.landed", None), 0);
+    fleet.town.git(&["clone", "--quiet", "origin.git", "other"]);
+    std::fs::write(fleet.town.path("other/squashed"), "").expect("the clone can be written");
+    fleet.town.git(&["-C", "other", "add", "squashed"]);
+    fleet.town.git(&["-C", "other", "commit", "--quiet", "--message=squashed"]);
+    fleet.town.git(&["-C", "other", "push", "--quiet", "origin", "main"]);
+    fleet.until_done(&beads);
+    assert_eq!(files(&fleet, "main"), ["squashed"], "what was merged is here");
+}
+
+#[test]
+fn a_program_for_requests_ends_with_the_daemon() {
+    let fleet = with_program("echo $$ > \"$HOME/pid.new\"; mv \"$HOME/pid.new\" \"$HOME/pid\"; sleep 600");
+    sling(&fleet, &["gt-a"], &[]);
+    fleet.await_file("pid");
+    let pid = std::fs::read_to_string(fleet.home("pid")).expect("it was just written");
+    fleet.town.gt(["daemon", "stop"]).success();
+    fleet.await_end(pid.trim().parse().expect("a number"));
+    assert_eq!(count(&fleet.town.events(), "merge.held", None), 0, "nothing is wrong with the target");
+}
+
+#[test]
+fn what_is_new_does_not_wait_for_requests_that_are_open() {
+    let fleet = with_program("case $1 in open) echo pr-$GT_BEAD;; *) echo open;; esac");
+    fleet.set("refinery.poll", "1h");
+    sling(&fleet, &["gt-a"], &[]);
+    fleet.until_events("merge.held", None, 1);
+    sling(&fleet, &["gt-b"], &[]);
+    fleet.until_events("merge.requested", Some("gt-b"), 1);
 }
