@@ -102,16 +102,20 @@ fn earlier(assignment: &Assignment) -> Option<String> {
     let mut lines = Vec::new();
     if let Some(rework) = rework {
         let Rework { of, target, branch, patch, reason, .. } = rework;
-        lines.push(format!("The work on {of} was done and could not be merged: {reason}."));
+        let what = if *of == assignment.bead { "this".to_owned() } else { of.clone() };
+        lines.push(format!("The work on {what} was done and could not be merged: {reason}."));
         lines.push(format!(
             "Its commits are on the branch {branch}; you start from {target} as it is now. Bring over what is good of them \
              (`git cherry-pick`, or `git merge {branch}`), so that it fits, and see that the gates of {target} pass."
         ));
         lines.extend(patch.as_ref().map(|patch| format!("The same as a patch: {patch}")));
     }
+    // Whose work came back has finished it.
+    let is_told = rework.as_ref().is_some_and(|rework| Some(&rework.branch) == left_branch.as_ref());
     let times = match (assignment.attempts, handoff) {
         (_, Some(note)) => Some(format!("A worker has left this to you and says:\n{note}")),
         (0, None) => None,
+        _ if is_told => None,
         (1, None) => Some("Once before a worker ended without finishing this.".to_owned()),
         (n, None) => Some(format!("{n} times before a worker ended without finishing this.")),
     };

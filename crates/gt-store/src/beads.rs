@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value, json};
 
-use crate::dispatch::{convoys, runs};
+use crate::dispatch::{convoys, merges, runs};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key};
@@ -225,6 +225,7 @@ impl Store {
                     bead.updated_at = Some(stamp.now);
                     ledger.rewrite(key, &bead)?;
                     events::append(tx, stamp, event, Some(id), &move_data(&bead, &from))?;
+                    merges::follow(tx, key, id, event, stamp)?;
                     changed.push(id.clone());
                 }
             }
@@ -324,7 +325,9 @@ fn update(tx: &Connection, id: &str, patch: &BeadPatch, stamp: &Stamp) -> Result
     }
     bead.updated_at = Some(stamp.now);
     ledger.rewrite(key, &bead)?;
-    events::append(tx, stamp, update_event(&before, &bead), Some(id), &Value::Object(changed))?;
+    let event = update_event(&before, &bead);
+    events::append(tx, stamp, event, Some(id), &Value::Object(changed))?;
+    merges::follow(tx, key, id, event, stamp)?;
     Ok(Changed { beads: vec![id.to_owned()], became_ready: ledger.flush()? })
 }
 

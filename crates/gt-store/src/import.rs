@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::beads::{self, next_key};
-use crate::dispatch::{feed, landing};
+use crate::dispatch::{feed, landing, merges};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key};
@@ -193,7 +193,7 @@ impl Intake {
             progress(n_done + 1);
         }
         ledger.flush()?;
-        Ok(())
+        self.incoming.iter().try_for_each(|incoming| incoming.leave_refinery(tx, stamp))
     }
 
     /// Takes every new bead into the ledger, and lets the edges take effect that have been waiting for it.
@@ -219,6 +219,12 @@ impl Incoming {
         ledger.rewrite(self.key, &self.bead)?;
         rows::replace_labels(tx, self.key, &self.bead.labels)?;
         rows::replace_comments(tx, self.key, &self.bead.comments)
+    }
+
+    /// What the file has closed is not merged any more.
+    fn leave_refinery(&self, tx: &Connection, stamp: &Stamp) -> Result<()> {
+        let Some(before) = self.before.as_ref().filter(|_| self.is_changed) else { return Ok(()) };
+        merges::follow(tx, self.key, &self.bead.id, beads::update_event(before, &self.bead), stamp)
     }
 
     /// Counts the bead in the report, and says which event it is.

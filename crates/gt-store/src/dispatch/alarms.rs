@@ -11,6 +11,7 @@ use gt_core::text::one_line;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
+use crate::dispatch::merges::Merge;
 use crate::dispatch::records::Record;
 use crate::dispatch::runs::Run;
 use crate::error::Result;
@@ -57,6 +58,23 @@ pub(crate) fn out_of_attempts(
     let data = json!({ "attempts": record.attempts, "reason": record.last_failure, "branch": record.branch,
                        "run": run.id, "rig": run.rig });
     notices::put(tx, EventType::BeadEscalated, Some(&run.bead), &text, &data, stamp)
+}
+
+/// The mayor is asked: what came back is worked on by nobody.
+pub(crate) fn not_merged(tx: &Connection, merge: &Merge, why: &str, stamp: &Stamp) -> Result<()> {
+    let subject = format!("{} is not merged", merge.bead);
+    let mut body =
+        format!("{}\n\nIts work could not be merged, and nobody works on it again: {why}.\n\n", one_line(&merge.title));
+    for (name, value) in [("bead", &merge.bead), ("merge", &merge.id), ("branch", &merge.branch)] {
+        note(&mut body, name, value);
+    }
+    note(&mut body, "then", &format!("gt scheduler retry {0}, or gt close {0}", merge.bead));
+    let run = Some(merge.run.clone());
+    let letter =
+        NewLetter { to: MAYOR.to_owned(), subject: subject.clone(), body, bead: Some(merge.bead.clone()), run };
+    mail::put(tx, &letter, stamp)?;
+    let data = json!({ "reason": why, "branch": merge.branch, "rig": merge.rig });
+    notices::put(tx, EventType::BeadEscalated, Some(&merge.bead), &format!("{subject}: {why}"), &data, stamp)
 }
 
 /// Whether the mayor was asked, when this run was the last that could be.

@@ -5,6 +5,7 @@ use gt_core::status::Status;
 use rusqlite::{Connection, params};
 use serde_json::json;
 
+use crate::dispatch::merges;
 use crate::dispatch::runs::Run;
 use crate::error::Result;
 use crate::events;
@@ -42,5 +43,6 @@ pub(crate) fn close_bead(tx: &Connection, run: &Run, note: Option<&str>, stamp: 
     ledger.rewrite(run.key, &bead)?;
     let data = json!({ "title": bead.title, "to": "closed", "reason": note });
     events::append_of_run(tx, stamp, EventType::BeadClosed, &bead.id, &run.id, &data)?;
+    merges::follow(tx, run.key, &bead.id, EventType::BeadClosed, stamp)?;
     ledger.flush()
 }

@@ -3,6 +3,7 @@
 //! Whether something is merged is git's to say; here it is remembered, and what follows from it for the bead happens in the
 //! same transaction. What a returned merge becomes is `returned.rs`'s.
 
+mod over;
 mod questions;
 mod returned;
 
@@ -17,6 +18,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
+pub(crate) use self::over::follow;
 pub(crate) use self::returned::rework_of;
 pub use self::returned::{ReturnedAs, Rework};
 use crate::dispatch::runs::Run;

@@ -20,11 +20,14 @@ pub enum Hold {
     Invalid,
     CircuitBroken,
     OutOfAttempts,
+    /// Its work came back, and the bead that was made of that was closed without being merged.
+    ReworkClosed,
     Stopped,
 }
 
 impl Hold {
-    const ALL: [Hold; 5] = [Hold::Cleared, Hold::Invalid, Hold::CircuitBroken, Hold::OutOfAttempts, Hold::Stopped];
+    const ALL: [Hold; 6] =
+        [Hold::Cleared, Hold::Invalid, Hold::CircuitBroken, Hold::OutOfAttempts, Hold::ReworkClosed, Hold::Stopped];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,6 +35,7 @@ impl Hold {
             Hold::Invalid => "invalid-context",
             Hold::CircuitBroken => "circuit-broken",
             Hold::OutOfAttempts => "out-of-attempts",
+            Hold::ReworkClosed => "rework-closed",
             Hold::Stopped => "stopped",
         }
     }
@@ -72,6 +76,10 @@ impl Record {
             Hold::OutOfAttempts => {
                 format!("{} attempts ended unfinished{last}; a person has to look: then {retry}", self.attempts)
             }
+            Hold::ReworkClosed => format!(
+                "its work could not be merged, and nobody works on it again{last}; a person has to look: then {retry}, \
+                 `gt sling {bead}` or `gt close {bead}`"
+            ),
             Hold::Stopped => format!("its run was stopped{last}; {retry} starts it again"),
         };
         Some(Reason { code: self.hold?.as_str(), message })
@@ -180,7 +188,7 @@ impl Store {
 fn held_for_a_person(tx: &Connection) -> Result<Vec<Plea>> {
     let mut query = tx.prepare_cached(
         "SELECT bead.key, bead.id, bead.title FROM dispatch_record JOIN bead ON bead.key = dispatch_record.bead
-         WHERE hold IN ('circuit-broken', 'out-of-attempts', 'invalid-context') AND bead.standing IS NOT NULL ORDER BY bead.key",
+         WHERE hold IN ('circuit-broken', 'out-of-attempts', 'rework-closed', 'invalid-context') AND bead.standing IS NOT NULL ORDER BY bead.key",
     )?;
     let held: Vec<(Key, String, String)> =
         query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<rusqlite::Result<_>>()?;

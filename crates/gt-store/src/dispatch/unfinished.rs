@@ -37,10 +37,7 @@ pub(crate) fn plan_next(
         _ if is_slung_again || record.hold.is_some() => {}
         Outcome::Stopped => record.hold = Some(Hold::Stopped),
         outcome if outcome.costs_an_attempt() && record.attempts > policy.redispatch_attempts => {
-            record.hold = Some(Hold::OutOfAttempts);
-            let data = json!({ "attempts": record.attempts, "reason": reason, "branch": record.branch });
-            events::append_of_run(tx, stamp, EventType::BeadEscalated, &run.bead, &run.id, &data)?;
-            alarms::out_of_attempts(tx, run, &record, last_output, stamp)?;
+            give_up(tx, run, &mut record, last_output, stamp)?;
         }
         outcome => is_next = outcome.is_tried_again(),
     }
@@ -60,4 +57,27 @@ pub(crate) fn plan_next(
         contexts::again_as_new(tx, &Context { failures: 0, last_failure: None, retry_at, ..last }, how, stamp)?;
     }
     Ok(())
+}
+
+/// Counts an attempt that was done and could not be merged; says whether it was the last, and a person is asked.
+pub(crate) fn count_return(tx: &Connection, run: &Run, reason: &str, policy: &Policy, stamp: &Stamp) -> Result<bool> {
+    let mut record = records::load(tx, run.key)?;
+    record.attempts += 1;
+    record.last_failure = Some(reason.to_owned());
+    record.branch = run.branch.clone().or(record.branch);
+    record.context = Some(run.context.clone());
+    let is_last = record.attempts > policy.redispatch_attempts;
+    if is_last {
+        give_up(tx, run, &mut record, None, stamp)?;
+    }
+    records::save(tx, run.key, &record)?;
+    Ok(is_last)
+}
+
+/// No rule starts it again; the mayor is asked.
+fn give_up(tx: &Connection, run: &Run, record: &mut Record, last_output: Option<&str>, stamp: &Stamp) -> Result<()> {
+    record.hold = Some(Hold::OutOfAttempts);
+    let data = json!({ "attempts": record.attempts, "reason": record.last_failure, "branch": record.branch });
+    events::append_of_run(tx, stamp, EventType::BeadEscalated, &run.bead, &run.id, &data)?;
+    alarms::out_of_attempts(tx, run, record, last_output, stamp)
 }

@@ -46,7 +46,7 @@ pub struct Rework {
 pub enum ReturnedAs {
     /// A new bead, in line.
     Rework { bead: String },
-    /// The bead itself, which was a rework already: it is tried again, or held after so many attempts.
+    /// The bead itself: a rework already, which is tried again, or what is held after so many attempts.
     Itself { is_held: bool },
     /// Nothing: it was over before.
     Over,
@@ -93,12 +93,18 @@ fn return_merge(
         return Ok(ReturnedAs::Itself { is_held: false });
     }
     give_back(tx, merge, Some(&note), stamp)?;
-    if rework_of(tx, merge.key)?.is_some() {
+    if first_of(tx, merge.key)?.is_some() {
         append(tx, EventType::MergeReturned, merge, &json!({ "reason": reason }), stamp)?;
         let Some(run) = runs::by_id(tx, &merge.run)? else { return Ok(ReturnedAs::Itself { is_held: false }) };
         unfinished::plan_next(tx, &run, Outcome::Failed, &reason, None, policy, stamp)?;
         let is_held = crate::dispatch::records::load(tx, merge.key)?.hold.is_some();
         return Ok(ReturnedAs::Itself { is_held });
+    }
+    if let Some(run) = runs::by_id(tx, &merge.run)?
+        && unfinished::count_return(tx, &run, &reason, policy, stamp)?
+    {
+        append(tx, EventType::MergeReturned, merge, &json!({ "reason": reason }), stamp)?;
+        return Ok(ReturnedAs::Itself { is_held: true });
     }
     let bead = make_rework(tx, merge, flaw, &note, stamp)?;
     append(tx, EventType::MergeReturned, merge, &json!({ "reason": reason, "rework": bead }), stamp)?;
@@ -189,16 +195,23 @@ fn note(merge: &Merge, flaw: &Flaw, patch: Option<&str>) -> String {
     format!("{head}{patch}{details}")
 }
 
-/// What a bead was made to work on again.
+/// The merge that a bead was made to work on again.
+fn first_of(tx: &Connection, bead: Key) -> Result<Option<Merge>> {
+    Ok(select(tx, "merge.rework = ?1 ORDER BY merge.place LIMIT 1", [bead])?.pop())
+}
+
+/// What came back of a bead's work, or what it was made to work on again.
 pub(crate) fn rework_of(tx: &Connection, bead: Key) -> Result<Option<Rework>> {
     // Its own merges that came back tell more than the first one.
-    let own =
-        select(tx, "merge.bead = ?1 AND merge.state = 'returned' ORDER BY merge.place DESC LIMIT 1", [bead])?.pop();
-    let Some(first) = select(tx, "merge.rework = ?1 ORDER BY merge.place LIMIT 1", [bead])?.pop() else {
-        return Ok(None);
-    };
-    let of = first.bead.clone();
-    let Merge { id, target, branch, tip, patch, reason, .. } = own.unwrap_or(first);
+    let is_open = "NOT EXISTS (SELECT 1 FROM merge AS newer WHERE newer.bead = merge.bead AND newer.place > merge.place
+                     AND newer.state = 'merged')";
+    let rest = format!("merge.bead = ?1 AND merge.state = 'returned' AND {is_open} ORDER BY merge.place DESC LIMIT 1");
+    let own = select(tx, &rest, [bead])?.pop();
+    let first = first_of(tx, bead)?;
+    let of = first.as_ref().map(|first| first.bead.clone());
+    let Some(latest) = own.or(first) else { return Ok(None) };
+    let of = of.unwrap_or_else(|| latest.bead.clone());
+    let Merge { id, target, branch, tip, patch, reason, .. } = latest;
     Ok(Some(Rework { of, merge: id, target, branch, tip, patch, reason: reason.unwrap_or_default() }))
 }
 

@@ -1,9 +1,13 @@
 //! The refinery's queue: handing over, merging, coming back, trying again. // SPEC M1, M2
 
+use std::slice;
+
 use gt_core::edge::{Edge, EdgeType};
 use gt_core::merge::{Flaw, MergeState, Strategy};
+use gt_core::refusal::Refusal;
 use gt_core::run::Outcome;
-use gt_store::{HandOver, Merge, Report, ReturnedAs, StoreError, Target};
+use gt_core::status::Status;
+use gt_store::{BeadPatch, HandOver, Merge, Report, ReturnedAs, StoreError, Target};
 use jiff::SignedDuration;
 
 use crate::yard::{Yard, asked, ended, forced};
@@ -87,17 +91,107 @@ fn work_that_is_handed_over_is_the_refinerys_until_it_is_merged() {
     yard.check();
 }
 
-/// A bead that a person closed meanwhile is merged all the same, and whoever waits for that goes on.
+/// What somebody has closed or deleted, by whatever verb, is not merged any more, and opening it again changes nothing.
 #[test]
-fn what_was_closed_by_hand_is_merged_later() {
-    let mut yard = Yard::with(&["gt-1", "gt-3 > gt-1:merge-blocks"]);
+fn what_was_closed_or_deleted_by_hand_is_not_merged() {
+    type Verb = fn(&mut Yard);
+    let verbs: [(&str, Verb); 4] = [
+        ("tester closed gt-1", |yard| {
+            let stamp = yard.stamp();
+            yard.store.close_beads(&["gt-1".to_owned()], None, &stamp).expect("it is closed");
+        }),
+        ("tester deleted gt-1", |yard| {
+            let stamp = yard.stamp();
+            yard.store.delete_beads(&["gt-1".to_owned()], None, &stamp).expect("it is deleted");
+        }),
+        ("tester closed gt-1", |yard| {
+            let patch = BeadPatch { status: Some(Status::Closed), ..BeadPatch::default() };
+            yard.patch("gt-1", &patch).expect("it is closed");
+        }),
+        ("tester closed gt-1", |yard| {
+            drop(yard.import(r#"{"id":"gt-1","title":"gt-1","status":"closed","updated_at":"2099-01-01T00:00:00Z"}"#))
+        }),
+    ];
+    for (reason, verb) in verbs {
+        let mut yard = Yard::with(&["gt-1", "gt-3 > gt-1:merge-blocks"]);
+        yard.handed_over("gt-1", "mr-1");
+        verb(&mut yard);
+        let merge = yard.merge("mr-1");
+        assert_eq!((merge.state, merge.reason.as_deref()), (MergeState::Dropped, Some(reason)));
+        assert_eq!((yard.waiting(), yard.merged("mr-1")), (Vec::new(), Vec::new()));
+        let stamp = yard.stamp();
+        yard.store.reopen_beads(&["gt-1".to_owned()], &stamp).expect("it is open");
+        assert_eq!(yard.waiting(), Vec::<String>::new());
+        yard.check();
+    }
+}
+
+/// Once the target is being moved it is too late to close what is merged there.
+#[test]
+fn what_is_landing_cannot_be_closed() {
+    let mut yard = Yard::with(&["gt-1"]);
     yard.handed_over("gt-1", "mr-1");
     let stamp = yard.stamp();
-    yard.store.close_beads(&["gt-1".to_owned()], None, &stamp).expect("it is closed");
-    assert_eq!(yard.claims(), Vec::<String>::new());
-    assert_eq!(yard.merged("mr-1"), ["gt-3"]);
-    assert_eq!(yard.text("gt-1", "close_reason"), "");
+    assert!(yard.store.begin_landing(&["mr-1".to_owned()], &stamp).expect("it answers"));
+    let refused = yard.store.close_beads(&["gt-1".to_owned()], None, &stamp);
+    assert!(matches!(refused, Err(StoreError::Refused(Refusal::MergeLands { .. }))), "{refused:?}");
+    assert_eq!(yard.holder("gt-1").0, "in_progress");
+    yard.merged("mr-1");
+    assert_eq!(yard.holder("gt-1").0, "closed");
     yard.check();
+}
+
+/// A rework that nobody merges leaves what it was for to a person, who finds a way on.
+#[test]
+fn what_a_closed_rework_was_for_waits_for_a_person() {
+    for verb in ["no changes", "closed", "deleted"] {
+        let mut yard = Yard::with(&["gt-1"]);
+        yard.handed_over("gt-1", "mr-1");
+        let ReturnedAs::Rework { bead: rework } = yard.give_back("mr-1", &conflict()) else { panic!("a new bead") };
+        let stamp = yard.stamp();
+        match verb {
+            "closed" => drop(yard.store.close_beads(slice::from_ref(&rework), None, &stamp).expect("it is closed")),
+            "deleted" => drop(yard.store.delete_beads(slice::from_ref(&rework), None, &stamp).expect("it is deleted")),
+            _ => {
+                let run = yard.claim_one().run;
+                yard.start(&run);
+                yard.report(&run, Outcome::Completed).expect("it is taken");
+                yard.end(&run);
+            }
+        }
+        assert_eq!(yard.claims(), Vec::<String>::new(), "{verb}");
+        assert_eq!(yard.explained("gt-1"), "ready: rework-closed", "{verb}");
+        let letters = yard.store.inbox(gt_store::MAYOR, true, 10).expect("it answers").letters;
+        assert_eq!(letters.iter().map(|letter| letter.subject.as_str()).collect::<Vec<_>>(), ["gt-1 is not merged"]);
+        assert_eq!(yard.store.pleas().expect("it answers").len(), 1);
+        // Whoever takes it after that is told of the work that there is.
+        yard.store.retry("gt-1", &stamp).expect("it is tried again");
+        let told = yard.claim_one().rework.expect("it is told");
+        assert_eq!((told.of.as_str(), told.branch.as_str()), ("gt-1", "polecat/Toast/mr-1"));
+        yard.check();
+    }
+}
+
+/// Work that comes back every time costs an attempt each, however it is started again.
+#[test]
+fn what_comes_back_too_often_becomes_no_more_beads() {
+    let mut yard = Yard::with(&["gt-1"]);
+    let n_attempts = yard.policy.redispatch_attempts + 1;
+    for n in 1..=n_attempts {
+        let id = format!("mr-{n}");
+        yard.handed_over("gt-1", &id);
+        match yard.give_back(&id, &conflict()) {
+            ReturnedAs::Rework { bead } if n < n_attempts => {
+                let stamp = yard.stamp();
+                yard.store.close_beads(&[bead], None, &stamp).expect("it is closed");
+            }
+            other => assert_eq!((n, other), (n_attempts, ReturnedAs::Itself { is_held: true })),
+        }
+        yard.check();
+    }
+    assert_eq!((yard.claims(), yard.explained("gt-1")), (Vec::new(), "ready: out-of-attempts".to_owned()));
+    let letters = yard.store.inbox(gt_store::MAYOR, true, 10).expect("it answers").letters;
+    assert!(letters.iter().any(|letter| letter.subject == "gt-1 is out of attempts"), "{letters:?}");
 }
 
 #[test]
