@@ -6,9 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gt_core::merge::Strategy;
+use gt_core::merge::{MergeState, Strategy};
 use gt_core::run::Outcome;
 use gt_runtime::merge::{self, Look};
+use gt_runtime::worktree::{self, WorktreeError};
 use gt_store::{Assignment, HandOver, Merge, Report, Run, Stamp, Store, StoreError};
 use thiserror::Error;
 
@@ -31,6 +32,8 @@ pub struct Word {
     pub cost: Option<f64>,
     /// That there was nothing to change, and that this is all right.
     pub no_changes: bool,
+    /// Nothing stays of it: neither refs nor merges.
+    pub is_rehearsal: bool,
 }
 
 /// What came of it.
@@ -40,6 +43,8 @@ pub enum Done {
     Before,
     /// The bead is closed, or what was said is recorded; these became ready.
     Reported { became_ready: Vec<String>, kept_on: Option<String> },
+    /// Somebody has closed the bead meanwhile; its commits, if there are any, stay on this branch.
+    Closed { kept_on: Option<String> },
     /// The work waits to be merged.
     Queued { merge: Merge },
     /// The refinery was asked to merge it now.
@@ -53,6 +58,12 @@ pub enum NotDone {
     Unsaved { path: PathBuf, why: &'static str },
     #[error("there is nothing to merge: no commit on `{branch}` that `{target}` does not have")]
     NoChanges { branch: String, target: String },
+    #[error(
+        "{n} {} came after it was handed over and {} not part of it",
+        if *n == 1 { "commit" } else { "commits" },
+        if *n == 1 { "is" } else { "are" }
+    )]
+    TooLate { n: u32, branch: String },
     #[error("no branch is checked out in {}", path.display())]
     NoBranch { path: PathBuf, own: String },
     #[error("the worktree of this run is not there{}", path.as_deref().map(|path| format!(": {}", path.display())).unwrap_or_default())]
@@ -63,6 +74,12 @@ pub enum NotDone {
 
 impl From<StoreError> for NotDone {
     fn from(error: StoreError) -> NotDone {
+        NotDone::Town(error.into())
+    }
+}
+
+impl From<WorktreeError> for NotDone {
+    fn from(error: WorktreeError) -> NotDone {
         NotDone::Town(error.into())
     }
 }
@@ -83,17 +100,26 @@ pub fn done(
     stamp: &Stamp,
 ) -> Result<Done, NotDone> {
     let run = store.run(&word.run)?;
-    if let Some(done) =
-        run.as_ref().filter(|run| run.said == Some(word.outcome)).map(|run| go_on(around, town, store, run, stamp))
-    {
-        return done;
+    if let Some(run) = run.as_ref().filter(|run| run.said == Some(word.outcome)) {
+        return go_on(around, town, store, run, word, stamp);
     }
-    let mut report =
-        Report { run: word.run.clone(), outcome: word.outcome, note: word.note.clone(), cost: word.cost, merge: None };
+    let mut report = Report {
+        run: word.run.clone(),
+        outcome: word.outcome,
+        note: word.note.clone(),
+        cost: word.cost,
+        merge: None,
+        tip: None,
+    };
     let mut kept_on = None;
     // Whose word does not count is told so by the store.
-    let is_heard = |run: &Run| run.is_live() && run.stop.is_none() && !run.is_bead_done;
-    if let Some(run) = run.filter(|run| word.outcome == Outcome::Completed && is_heard(run))
+    let run = run.filter(|run| run.is_live() && run.stop.is_none());
+    match (&run, word.outcome) {
+        (Some(run), Outcome::Completed) if run.is_bead_done => return closed_before(store, run, &report, stamp),
+        (Some(run), Outcome::HandedOff) => report.tip = hand_on(store, run, word)?,
+        _ => {}
+    }
+    if let Some(run) = run.filter(|_| word.outcome == Outcome::Completed)
         && let Some(assignment) = store.assignment(&run.id)?
         && let Some(work) = find_work(around, town, settings, &run, &assignment, word.no_changes)?
     {
@@ -102,7 +128,7 @@ pub fn done(
         let strategy = strategy(settings, &assignment);
         if is_last && let Some(strategy) = strategy.filter(|strategy| *strategy != Strategy::Local) {
             let id = store.new_merge_id(&assignment.bead, &assignment.rig.prefix, stamp)?;
-            merge::keep(Path::new(&assignment.rig.path), &refinery::ref_of(&id), &work.commit)?;
+            keep(word, Path::new(&assignment.rig.path), &refinery::ref_of(&id), &work.commit)?;
             crash::point(CrashPoint::KeptCommit);
             let target = agents::base_branch(&assignment).to_owned();
             report.merge = Some(HandOver { id, target, branch: work.branch, tip: work.commit, strategy });
@@ -111,9 +137,49 @@ pub fn done(
     let Some(became_ready) = store.report(&report, stamp)? else { return Ok(Done::Before) };
     crash::point(CrashPoint::HandedOver);
     match store.merge_of_run(&word.run)?.filter(|merge| merge.state.is_live()) {
-        Some(merge) => try_now(around, town, merge, stamp),
+        Some(merge) => try_now(around, town, merge, word, stamp),
         None => Ok(Done::Reported { became_ready, kept_on }),
     }
+}
+
+/// Keeps a commit by a ref of ours.
+fn keep(word: &Word, repository: &Path, name: &str, commit: &str) -> Result<(), NotDone> {
+    if !word.is_rehearsal {
+        merge::keep(repository, name, commit)?;
+    }
+    Ok(())
+}
+
+/// Somebody has closed the bead: what a run has made for it stays where it is, and the bead says where.
+fn closed_before(store: &mut Store, run: &Run, report: &Report, stamp: &Stamp) -> Result<Done, NotDone> {
+    let assignment = store.assignment(&run.id)?;
+    let look = assignment.and_then(|assignment| {
+        let look = merge::look(Path::new(run.worktree.as_deref()?), agents::base_branch(&assignment)).ok()?;
+        Some(look).filter(|look| look.n_ahead > 0)
+    });
+    let kept_on = look.and_then(|look| look.branch);
+    if store.report(report, stamp)?.is_none() {
+        return Ok(Done::Before);
+    }
+    if let Some(branch) = &kept_on {
+        let words =
+            format!("Closed while {} worked on it: its commits stay on {branch}, and nobody merges them.", run.id);
+        store.comment(&run.bead, &words, stamp)?;
+    }
+    Ok(Done::Closed { kept_on })
+}
+
+/// Keeps the commit at which a run hands its work on, and says which it is.
+fn hand_on(store: &mut Store, run: &Run, word: &Word) -> Result<Option<String>, NotDone> {
+    let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };
+    let repository = Path::new(&assignment.rig.path);
+    let place = run.worktree.as_deref().map_or(repository, Path::new);
+    // Where git cannot answer there is nothing to keep, and an agent must be able to end.
+    let tip = merge::find_commit(place, "HEAD").ok().flatten();
+    if let Some(tip) = tip.as_deref().filter(|_| run.worktree.is_some()) {
+        keep(word, repository, &worktrees::handoff_ref(&run.id), tip)?;
+    }
+    Ok(tip)
 }
 
 /// Said again: whoever died half-way is called a second time.
@@ -122,17 +188,55 @@ fn go_on(
     town: &Town,
     store: &mut Store,
     run: &Run,
+    word: &Word,
     stamp: &Stamp,
 ) -> Result<Done, NotDone> {
-    match store.merge_of_run(&run.id)?.filter(|merge| merge.state.is_live()) {
-        Some(merge) => try_now(around, town, merge, stamp),
-        None => Ok(Done::Before),
+    let Some(merge) = store.merge_of_run(&run.id)? else { return Ok(Done::Before) };
+    let Some((later, n)) = later_work(run, &merge)? else {
+        return if merge.state.is_live() { try_now(around, town, merge, word, stamp) } else { Ok(Done::Before) };
+    };
+    let too_late = || NotDone::TooLate { n, branch: merge.branch.clone() };
+    if merge.state != MergeState::Waiting {
+        return Err(too_late());
+    }
+    let rig = store.rig(&merge.rig)?;
+    let id = store.new_merge_id(&merge.bead, &rig.prefix, stamp)?;
+    keep(word, Path::new(&rig.path), &refinery::ref_of(&id), &later)?;
+    let (target, branch, strategy) = (merge.target.clone(), merge.branch.clone(), merge.strategy);
+    let work = HandOver { id: id.clone(), target, branch, tip: later, strategy };
+    if !store.hand_over_again(&run.id, &work, stamp)? {
+        return Err(too_late());
+    }
+    try_now(around, town, store.merge(&id)?, word, stamp)
+}
+
+/// The commit that a run has come to since it handed its work over, and how many lie between.
+fn later_work(run: &Run, merge: &Merge) -> Result<Option<(String, u32)>, NotDone> {
+    let is_its = |path: &&Path| run.is_live() && run.stop.is_none() && path.is_dir();
+    let Some(path) = run.worktree.as_deref().map(Path::new).filter(is_its) else { return Ok(None) };
+    let Look { branch, commit, n_ahead, unsaved } = merge::look(path, &merge.target)?;
+    if branch.as_ref() != Some(&merge.branch) || commit == merge.tip || n_ahead == 0 {
+        return Ok(None);
+    }
+    let mut known = vec![merge.tip.clone()];
+    known.extend(merge::branch_tip(path, &merge.target)?);
+    let n = worktree::n_beyond(path, &known.iter().map(String::as_str).collect::<Vec<_>>())?;
+    match unsaved {
+        _ if n == 0 => Ok(None),
+        Some(why) => Err(NotDone::Unsaved { path: path.to_owned(), why }),
+        None => Ok(Some((commit, n))),
     }
 }
 
 /// What is to be merged directly is merged by whoever says that it is done.
-fn try_now(around: &Arc<dyn Surroundings>, town: &Town, merge: Merge, stamp: &Stamp) -> Result<Done, NotDone> {
-    if merge.strategy != Strategy::Direct {
+fn try_now(
+    around: &Arc<dyn Surroundings>,
+    town: &Town,
+    merge: Merge,
+    word: &Word,
+    stamp: &Stamp,
+) -> Result<Done, NotDone> {
+    if merge.strategy != Strategy::Direct || word.is_rehearsal {
         return Ok(Done::Queued { merge });
     }
     let worked = refinery::work_one(around, town, &stamp.actor, &merge)?;
@@ -176,14 +280,23 @@ fn find_work(
         return Err(NotDone::Unsaved { path, why });
     }
     let own = worktrees::branch_name(assignment);
-    if n_ahead == 0 && no_changes {
+    let is_in_target = n_ahead == 0 && has_made(&path, branch.as_deref())?;
+    if n_ahead == 0 && no_changes && !is_in_target {
         return Ok(None);
     }
-    if n_ahead == 0 {
+    if n_ahead == 0 && !is_in_target {
         return Err(NotDone::NoChanges { branch: branch.unwrap_or(own), target: target.to_owned() });
     }
     match branch {
         Some(branch) => Ok(Some(Work { branch, commit })),
         None => Err(NotDone::NoBranch { path, own }),
     }
+}
+
+/// Whether commits were made on a branch that are part of it still. An agent that has merged or pushed by itself has no others,
+/// and the refinery finds them in the target.
+fn has_made(path: &Path, branch: Option<&str>) -> Result<bool, NotDone> {
+    let Some(branch) = branch else { return Ok(false) };
+    let made = worktree::last_made(path, branch)?;
+    Ok(made.map_or(Ok(false), |made| merge::is_part_of(path, &made, "HEAD"))?)
 }

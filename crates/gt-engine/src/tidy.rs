@@ -16,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::error::TownError;
 use crate::settings::Settings;
 use crate::town::Town;
+use crate::worktrees::HANDOFFS;
 
 const MERGES: &str = "refs/gt/merges/";
 const SALVAGE: &str = "refs/gt/salvage/";
@@ -61,9 +62,11 @@ impl Tidy {
                 merge::delete_idle_branch(repository, &branch, &rig.branch)?;
             }
         }
-        for (name, commit) in merge::kept(repository, SALVAGE)? {
-            if self.is_over(name.trim_start_matches(SALVAGE)) {
-                merge::forget_at(repository, &name, &commit)?;
+        for folder in [SALVAGE, HANDOFFS] {
+            for (name, commit) in merge::kept(repository, folder)? {
+                if self.is_over(name.trim_start_matches(folder)) {
+                    merge::forget_at(repository, &name, &commit)?;
+                }
             }
         }
         Ok(())

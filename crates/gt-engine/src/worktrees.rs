@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gt_runtime::worktree::WorktreeError;
+use gt_runtime::merge;
+use gt_runtime::worktree::{self, WorktreeError};
 use gt_store::{Assignment, Fault};
 use jiff::Timestamp;
 
@@ -10,6 +11,9 @@ use crate::agents;
 use crate::dispatch::TOWN_TROUBLE;
 use crate::surroundings::Worktrees;
 use crate::town::Town;
+
+/// Where commits are kept at which work was handed on.
+pub(crate) const HANDOFFS: &str = "refs/gt/handoffs/";
 
 /// A full disk, a missing git or a broken repository is not the bead's fault. // SPEC D5
 pub(crate) fn fault_of(error: &WorktreeError, now: Timestamp) -> Fault {
@@ -34,7 +38,7 @@ pub(crate) fn make(
     assignment: &Assignment,
 ) -> Result<(PathBuf, String), WorktreeError> {
     let repository = Path::new(&assignment.rig.path);
-    let base = start_branch(assignment);
+    let base = found_start(worktrees, repository, assignment)?;
     let branch = branch_name(assignment);
     let mut last = None;
     for path in places(town, assignment) {
@@ -63,6 +67,30 @@ pub(crate) fn start_branch(assignment: &Assignment) -> &str {
     let left = assignment.left_branch.as_deref().filter(|_| assignment.handoff.is_some());
     let left = left.or_else(|| assignment.step.as_ref().and_then(|step| step.from_branch()));
     left.unwrap_or_else(|| agents::base_branch(assignment))
+}
+
+/// The ref that keeps the commit at which a run handed its work on.
+pub(crate) fn handoff_ref(run: &str) -> String {
+    format!("{HANDOFFS}{run}")
+}
+
+/// Where a run begins, made again from what was kept if somebody has deleted it; else the base branch.
+fn found_start<'a>(
+    worktrees: &dyn Worktrees,
+    repository: &Path,
+    assignment: &'a Assignment,
+) -> Result<&'a str, WorktreeError> {
+    let (start, base) = (start_branch(assignment), agents::base_branch(assignment));
+    // What git cannot answer here, it says again when the worktree is made.
+    let is_there = || !matches!(merge::branch_tip(repository, start), Ok(None));
+    if start == base || !worktrees.has_git() || is_there() {
+        return Ok(start);
+    }
+    let is_its = |name: &str| start.rsplit_once('@').is_some_and(|(_, run)| name.rsplit('-').next() == Some(run));
+    let kept = merge::kept(repository, HANDOFFS).unwrap_or_default();
+    let Some((_, commit)) = kept.into_iter().find(|(name, _)| is_its(name)) else { return Ok(base) };
+    worktree::restore_branch(repository, start, &commit)?;
+    Ok(start)
 }
 
 /// Where a polecat may work: where it did last, in its own place, or beside it.

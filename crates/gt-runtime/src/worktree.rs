@@ -5,6 +5,7 @@
 //! works in the directory they name.
 
 mod git;
+mod history;
 mod place;
 
 use std::fs::{self, File, OpenOptions};
@@ -15,6 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 use self::git::{git, run_git, text_of};
+pub use self::history::{last_made, n_beyond, restore_branch};
 use self::place::Place;
 
 /// How a worktree came to be ready.

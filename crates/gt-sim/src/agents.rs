@@ -206,8 +206,14 @@ impl Agents {
 fn say(stage: &mut Stage, run: &str, outcome: Outcome) -> Result<(), StoreError> {
     let before = stage.store.last_event()?;
     let known = stage.store.run(run)?;
-    let report =
-        Report { run: run.to_owned(), outcome, note: Some("so it is".to_owned()), cost: Some(0.01), merge: None };
+    let report = Report {
+        run: run.to_owned(),
+        outcome,
+        note: Some("so it is".to_owned()),
+        cost: Some(0.01),
+        merge: None,
+        tip: None,
+    };
     let stamp = stage.stamp(run);
     let answer = stage.store.report(&report, &stamp);
     let (after, now) = (stage.store.last_event()?, stage.store.run(run)?);

@@ -148,8 +148,14 @@ impl Scenario {
 
     /// An agent says something; what it is told.
     pub fn say(&mut self, run: &str, outcome: Outcome) -> Result<bool, String> {
-        let report =
-            Report { run: run.to_owned(), outcome, note: Some("so it is".to_owned()), cost: None, merge: None };
+        let report = Report {
+            run: run.to_owned(),
+            outcome,
+            note: Some("so it is".to_owned()),
+            cost: None,
+            merge: None,
+            tip: None,
+        };
         let stamp = self.stage.stamp(run);
         let answer = self.stage.store.report(&report, &stamp);
         self.look();

@@ -9,7 +9,7 @@ use crate::error::{Result, StoreError};
 /// Marks the file as ours, so that a stranger's database is never migrated.
 const APPLICATION_ID: i64 = 0x4761_7331; // "Gas1"
 
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0001_beads.sql"),
     include_str!("migrations/0002_dispatch.sql"),
     include_str!("migrations/0003_agents.sql"),
@@ -17,6 +17,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0005_queue.sql"),
     include_str!("migrations/0006_convoys.sql"),
     include_str!("migrations/0007_merging.sql"),
+    include_str!("migrations/0008_handoffs.sql"),
 ];
 
 /// Brings the store to the newest schema; a newer one than ours is left alone.

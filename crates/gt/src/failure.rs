@@ -250,6 +250,9 @@ impl From<NotDone> for Failure {
                 "commit your work, then `gt done` again; if it cannot be done: `gt done --status failed --note WHY`"
                     .to_owned(),
             ),
+            NotDone::TooLate { branch, .. } => {
+                Some(format!("they stay on {branch}; if they are needed: `gt escalate \"merge {branch} too\"`"))
+            }
             NotDone::NoBranch { own, .. } => Some(format!("give your commits a branch: `git switch -C {own}`")),
             NotDone::NoWorktree { .. } => Some("ask for a person: `gt escalate \"my worktree is gone\"`".to_owned()),
         };

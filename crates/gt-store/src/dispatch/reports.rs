@@ -3,6 +3,7 @@
 //! A word counts while its run lives and nobody has told it to stop; any other changes nothing.
 
 use gt_core::event::EventType;
+use gt_core::merge::MergeState;
 use gt_core::refusal::Refusal;
 use gt_core::run::Outcome;
 use rusqlite::{Connection, params};
@@ -26,6 +27,8 @@ pub struct Report {
     pub cost: Option<f64>,
     /// What there is to be merged of completed work; `None`: nothing is.
     pub merge: Option<HandOver>,
+    /// The commit at which it hands its work on.
+    pub tip: Option<String>,
 }
 
 /// The label of beads that a person is asked to look at.
@@ -35,6 +38,26 @@ impl Store {
     /// Takes what an agent says about its own run. Returns what became ready; `None`: it had said so before.
     pub fn report(&mut self, report: &Report, stamp: &Stamp) -> std::result::Result<Option<Vec<String>>, StoreError> {
         self.write(stamp, |tx| take_report(tx, report, stamp))
+    }
+
+    /// Hands later work of a run over instead of what waits of it; `false`: what it had handed over waits no more.
+    pub fn hand_over_again(
+        &mut self,
+        run: &str,
+        work: &HandOver,
+        stamp: &Stamp,
+    ) -> std::result::Result<bool, StoreError> {
+        self.write(stamp, |tx| {
+            let run = heard(tx, run)?;
+            let older = merges::live_of(tx, run.key)?;
+            if !older.is_some_and(|older| older.run == run.id && older.state == MergeState::Waiting) {
+                return Ok(false);
+            }
+            match merges::hand_over(tx, &run, work, stamp) {
+                Err(StoreError::Refused(Refusal::MergeLands { .. })) => Ok(false),
+                other => other.map(|()| true),
+            }
+        })
     }
 
     /// Remembers that a person is asked to look at a bead: a comment, a label, an event, a letter.
@@ -81,8 +104,8 @@ fn take_report(tx: &Connection, report: &Report, stamp: &Stamp) -> Result<Option
     let run = heard(tx, &report.run)?;
     tx.execute(
         "UPDATE run SET said = ?2, said_at = ?3, note = ?4, cost = coalesce(?5, cost),
-           cost_at = CASE WHEN ?5 IS NULL THEN cost_at ELSE ?3 END WHERE id = ?1",
-        params![run.id, outcome.as_str(), micros(stamp.now), report.note, report.cost],
+           cost_at = CASE WHEN ?5 IS NULL THEN cost_at ELSE ?3 END, tip = ?6 WHERE id = ?1",
+        params![run.id, outcome.as_str(), micros(stamp.now), report.note, report.cost, report.tip],
     )?;
     let data = json!({ "outcome": outcome.as_str(), "note": report.note, "cost": report.cost,
                        "polecat": run.polecat, "rig": run.rig });

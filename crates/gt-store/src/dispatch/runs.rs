@@ -17,7 +17,7 @@ use crate::dispatch::claim::Findings;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::records::{self, Hold, Record};
 use crate::dispatch::tellings::{self, Telling};
-use crate::dispatch::unfinished::plan_next;
+use crate::dispatch::unfinished::{self, plan_next};
 use crate::dispatch::{alarms, hooks, polecats, scheduler, steps};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
@@ -519,16 +519,11 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
             return hooks::close_bead(tx, &run, None, stamp).map(drop);
         }
         Outcome::HandedOff => {
-            let note = run.note(tx)?.unwrap_or_default();
-            let record = records::load(tx, run.key)?;
-            let branch = run.branch.clone().or(record.branch.clone());
-            let record = Record { branch, patch: end.patch.clone(), handoff: Some(note), ..record };
-            records::save(tx, run.key, &record)?;
-            steps::requeue(tx, &run, stamp)?;
+            unfinished::hand_on(tx, &run, run.note(tx)?, end.patch.as_deref(), policy, stamp)?;
             return release(tx, run.key, &run, Status::Open, stamp);
         }
         Outcome::StepDone => {
-            steps::requeue(tx, &run, stamp)?;
+            steps::requeue(tx, &run, None, stamp)?;
             return release(tx, run.key, &run, Status::Open, stamp);
         }
         // It said so, and somebody has opened the bead again since.

@@ -156,13 +156,13 @@ pub(crate) fn finish(tx: &Connection, run: &Run, step: &CurrentStep, outcome: Ou
 }
 
 /// Puts a bead back in its old place, for its next step; unless somebody has decided otherwise meanwhile.
-pub(crate) fn requeue(tx: &Connection, run: &Run, stamp: &Stamp) -> Result<()> {
+pub(crate) fn requeue(tx: &Connection, run: &Run, retry_at: Option<Timestamp>, stamp: &Stamp) -> Result<()> {
     let bead = run.key;
     if records::load(tx, bead)?.hold.is_some() || contexts::live_of(tx, bead)?.is_some() {
         return Ok(());
     }
     if let Some(last) = contexts::by_id(tx, &run.context)?.filter(Context::is_valid) {
-        let next = Context { failures: 0, last_failure: None, retry_at: None, ..last };
+        let next = Context { failures: 0, last_failure: None, retry_at, ..last };
         contexts::again_as_new(tx, &next, "step", stamp)?;
     }
     Ok(())

@@ -3,16 +3,20 @@
 use gt_core::event::EventType;
 use gt_core::plan::Policy;
 use gt_core::run::Outcome;
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use serde_json::json;
 
 use crate::dispatch::alarms;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::records::{self, Hold, Record};
 use crate::dispatch::runs::Run;
+use crate::dispatch::steps;
 use crate::error::Result;
 use crate::events;
 use crate::store::Stamp;
+
+/// So often in a row work is handed on at no cost.
+const HANDOFFS_MAX: usize = 20;
 
 /// Counts the attempt, and puts the bead into line again unless something speaks against it.
 pub(crate) fn plan_next(
@@ -72,6 +76,51 @@ pub(crate) fn count_return(tx: &Connection, run: &Run, reason: &str, policy: &Po
     }
     records::save(tx, run.key, &record)?;
     Ok(is_last)
+}
+
+/// Puts work into line again that a run has handed on. That costs nothing while it leads somewhere.
+pub(crate) fn hand_on(
+    tx: &Connection,
+    run: &Run,
+    note: Option<String>,
+    patch: Option<&str>,
+    policy: &Policy,
+    stamp: &Stamp,
+) -> Result<()> {
+    let mut record = records::load(tx, run.key)?;
+    record.branch = run.branch.clone().or(record.branch);
+    record.patch = patch.map(str::to_owned);
+    record.handoff = Some(note.unwrap_or_default());
+    let fruitless = fruitless(tx, run)?;
+    let retry_at = fruitless.is_some().then(|| stamp.now + policy.redispatch_cooldown);
+    if let Some(why) = fruitless {
+        record.attempts += 1;
+        record.last_failure = Some(why);
+        record.context = Some(run.context.clone());
+        if record.attempts > policy.redispatch_attempts && record.hold.is_none() {
+            give_up(tx, run, &mut record, None, stamp)?;
+        }
+    }
+    records::save(tx, run.key, &record)?;
+    steps::requeue(tx, run, retry_at, stamp)
+}
+
+/// Why handing work on is not the way for it any more.
+fn fruitless(tx: &Connection, run: &Run) -> Result<Option<String>> {
+    // Those since the last run that ended otherwise, the latest, which is this one, first.
+    let mut query = tx.prepare_cached(
+        "SELECT tip FROM run WHERE bead = ?1 AND outcome = 'handed-off' AND NOT EXISTS (
+           SELECT 1 FROM run AS other WHERE other.bead = run.bead AND other.claimed_at > run.claimed_at
+             AND other.outcome IN ('completed', 'step-done', 'failed', 'deferred', 'died', 'timed-out', 'stopped'))
+         ORDER BY claimed_at DESC, id DESC LIMIT ?2",
+    )?;
+    let tips = query.query_map(params![run.key, HANDOFFS_MAX as i64 + 1], |row| row.get(0))?;
+    let tips: Vec<Option<String>> = tips.collect::<rusqlite::Result<_>>()?;
+    Ok(match tips.as_slice() {
+        [this, before, ..] if this == before => Some("it was handed on without a new commit".to_owned()),
+        more if more.len() > HANDOFFS_MAX => Some(format!("it was handed on more than {HANDOFFS_MAX} times in a row")),
+        _ => None,
+    })
 }
 
 /// No rule starts it again; the mayor is asked.

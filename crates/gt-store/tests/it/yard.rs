@@ -226,7 +226,7 @@ impl Yard {
     }
 
     pub(crate) fn report(&mut self, run: &str, outcome: Outcome) -> Result<Option<Vec<String>>, StoreError> {
-        let report = Report { run: run.to_owned(), outcome, note: None, cost: None, merge: None };
+        let report = Report { run: run.to_owned(), outcome, note: None, cost: None, merge: None, tip: None };
         let stamp = self.stamp();
         let answer = self.store.report(&report, &stamp);
         self.check();

@@ -59,7 +59,8 @@ pub(crate) fn run(context: &Context, args: DoneArgs) -> Result<(), Failure> {
         Status::Deferred => Outcome::Deferred,
     };
     let note = args.note.map(|note| checked_body("note", note)).transpose()?;
-    let word = Word { run: own_run()?, outcome, note, cost: args.cost, no_changes: args.no_changes };
+    let is_rehearsal = context.is_dry_run();
+    let word = Word { run: own_run()?, outcome, note, cost: args.cost, no_changes: args.no_changes, is_rehearsal };
     let town = context.town()?;
     let mut store = context.open(&town)?;
     let settings = context.settings_or_defaults(&town);
@@ -89,6 +90,12 @@ fn words(bead: &str, outcome: Outcome, done: &Done, step: Option<&str>, is_done:
         (Done::Before, _) => format!("{bead} was reported already; nothing was changed."),
         (Done::Queued { merge: Merge { target, id, .. } }, _) => {
             format!("{bead} is done and waits to be merged into {target} ({id}). End your process now.")
+        }
+        (Done::Closed { kept_on: None }, _) => format!("{bead} was closed meanwhile. End your process now."),
+        (Done::Closed { kept_on: Some(branch) }, _) => {
+            format!(
+                "{bead} was closed meanwhile; your commits stay on {branch}, and nobody merges them. End your process now."
+            )
         }
         (Done::Tried { merge, worked }, _) => tried(bead, merge, worked),
         (Done::Reported { .. }, Outcome::Completed) if step.is_some() => {

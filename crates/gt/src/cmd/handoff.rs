@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// Leave the work to a fresh run
 ///
 /// For an agent that has learned or written as much as it can keep in mind. The next run starts where this one's commits end, reads
-/// the note, and finds what was not committed as a patch. It costs no attempt.
+/// the note, and finds what was not committed as a patch. It costs no attempt while there are new commits each time.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt handoff \"the parser is done and tested; the printer is next\"")]
@@ -26,7 +26,8 @@ pub(crate) struct HandoffArgs {
 
 pub(crate) fn run(context: &Context, args: HandoffArgs) -> Result<(), Failure> {
     let note = Some(checked_body("note", args.note)?);
-    let word = Word { run: own_run()?, outcome: Outcome::HandedOff, note, cost: None, no_changes: false };
+    let is_rehearsal = context.is_dry_run();
+    let word = Word { run: own_run()?, outcome: Outcome::HandedOff, note, cost: None, no_changes: false, is_rehearsal };
     let town = context.town()?;
     let mut store = context.open(&town)?;
     let settings = context.settings_or_defaults(&town);

@@ -10,6 +10,8 @@ use crate::fleet::{Fleet, count};
 
 #[path = "merging/again.rs"]
 mod again;
+#[path = "merging/decisions.rs"]
+mod decisions;
 #[path = "merging/load.rs"]
 mod load;
 #[path = "merging/steps.rs"]

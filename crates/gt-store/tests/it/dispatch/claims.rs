@@ -195,7 +195,7 @@ fn a_guard_and_a_spent_budget_hold_everybody() {
     yard.policy.daily_cents = Some(250);
     let run = yard.claim_one().run;
     let stamp = yard.stamp();
-    let report = Report { run, outcome: Outcome::Failed, note: None, cost: Some(2.5), merge: None };
+    let report = Report { run, outcome: Outcome::Failed, note: None, cost: Some(2.5), merge: None, tip: None };
     yard.store.report(&report, &stamp).expect("it is taken");
     assert_eq!(yard.claims(), Vec::<String>::new());
     let words = &yard.scheduled("gt-2").reasons[0].message;

@@ -31,7 +31,14 @@ impl Yard {
             strategy: Strategy::Queue,
         };
         let note = Some("made it".to_owned());
-        let report = Report { run: run.to_owned(), outcome: Outcome::Completed, note, cost: None, merge: Some(merge) };
+        let report = Report {
+            run: run.to_owned(),
+            outcome: Outcome::Completed,
+            note,
+            cost: None,
+            merge: Some(merge),
+            tip: None,
+        };
         let stamp = self.stamp();
         self.store.report(&report, &stamp)
     }
@@ -362,7 +369,7 @@ fn a_handoff_is_told_to_the_next_run() {
     let mut yard = Yard::with(&["gt-1"]);
     let run = yard.working("gt-1").run;
     let note = Some("half of it is there".to_owned());
-    let report = Report { run: run.clone(), outcome: Outcome::HandedOff, note, cost: None, merge: None };
+    let report = Report { run: run.clone(), outcome: Outcome::HandedOff, note, cost: None, merge: None, tip: None };
     let stamp = yard.stamp();
     yard.store.report(&report, &stamp).expect("it is taken");
     yard.end_as(gt_store::Ended { patch: Some("/town/run.patch".to_owned()), ..ended(&run) });
@@ -376,6 +383,77 @@ fn a_handoff_is_told_to_the_next_run() {
     yard.pass(400);
     let third = yard.claim_one();
     assert_eq!((third.handoff, third.attempts, third.left_patch), (None, 1, None));
+    yard.check();
+}
+
+impl Yard {
+    /// A run of the only bead hands its work on at a commit. What the next one has had to wait for.
+    fn hand_on(&mut self, tip: &str) {
+        let run = self.claim_one().run;
+        self.start(&run);
+        let (tip, note) = (Some(tip.to_owned()), Some("go on".to_owned()));
+        let report = Report { run: run.clone(), outcome: Outcome::HandedOff, note, cost: None, merge: None, tip };
+        let stamp = self.stamp();
+        self.store.report(&report, &stamp).expect("it is taken");
+        self.end(&run);
+        self.pass(1);
+    }
+}
+
+/// Handing on and on without a commit is no progress: it cools down, costs attempts, and ends with a person.
+#[test]
+fn a_handoff_without_a_new_commit_costs_an_attempt() {
+    let mut yard = Yard::with(&["gt-1"]);
+    yard.sling(&["gt-1"]);
+    for tip in ["a", "b", "c"] {
+        yard.hand_on(tip);
+    }
+    for _ in 0..=yard.policy.redispatch_attempts {
+        yard.hand_on("c");
+        assert_eq!(yard.claims(), Vec::<String>::new(), "it cools down");
+        yard.pass(400);
+    }
+    assert_eq!((yard.claims(), yard.explained("gt-1")), (Vec::new(), "ready: out-of-attempts".to_owned()));
+    let letters = yard.store.inbox(gt_store::MAYOR, true, 10).expect("it answers").letters;
+    assert_eq!(letters.len(), 1, "{letters:?}");
+    yard.check();
+}
+
+/// However much is committed: work that is handed on all the time is looked at in the end.
+#[test]
+fn twenty_handoffs_in_a_row_are_free() {
+    let mut yard = Yard::with(&["gt-1"]);
+    yard.sling(&["gt-1"]);
+    for n in 0..20 {
+        yard.hand_on(&n.to_string());
+    }
+    yard.hand_on("one more");
+    assert_eq!(yard.claims(), Vec::<String>::new(), "it cools down");
+    yard.pass(400);
+    assert_eq!(yard.claim_one().attempts, 1);
+    yard.check();
+}
+
+/// What is committed after the work was handed over takes the place of it, while that waits.
+#[test]
+fn later_work_of_a_run_replaces_what_waits() {
+    let mut yard = Yard::with(&["gt-1"]);
+    let run = yard.working("gt-1").run;
+    yard.hand_over(&run, "mr-1").expect("it is taken");
+    let again = |yard: &mut Yard, id: &str| {
+        let (branch, target) = ("polecat/Toast/mr-1".to_owned(), "main".to_owned());
+        let work = HandOver { id: id.to_owned(), target, branch, tip: "later".to_owned(), strategy: Strategy::Queue };
+        let stamp = yard.stamp();
+        yard.store.hand_over_again(&run, &work, &stamp).expect("it answers")
+    };
+    assert!(again(&mut yard, "mr-2"));
+    assert_eq!((yard.merge("mr-1").state, yard.waiting()), (MergeState::Dropped, vec!["mr-2".to_owned()]));
+    let stamp = yard.stamp();
+    assert!(!yard.store.begin_landing(&["mr-1".to_owned()], &stamp).expect("it answers"), "the old one lands no more");
+    assert!(yard.store.begin_landing(&["mr-2".to_owned()], &stamp).expect("it answers"));
+    assert!(!again(&mut yard, "mr-3"), "it is too late");
+    yard.merged("mr-2");
+    assert!(!again(&mut yard, "mr-3"), "it is over");
     yard.check();
 }
 

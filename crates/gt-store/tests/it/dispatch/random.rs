@@ -282,7 +282,8 @@ fn report(yard: &mut Yard, at: usize, outcome: Outcome, cents: u32) -> Result<()
     let before = (yard.export(), yard.store.last_event()?);
     let stamp = yard.stamp();
     let cost = Some(f64::from(cents) / 100.0);
-    let report = gt_store::Report { run: id.clone(), outcome, note: Some("so it is".to_owned()), cost, merge: None };
+    let report =
+        gt_store::Report { run: id.clone(), outcome, note: Some("so it is".to_owned()), cost, merge: None, tip: None };
     let answer = yard.store.report(&report, &stamp);
     yard.check();
     let is_stale = !run.is_live() || run.stop.is_some();

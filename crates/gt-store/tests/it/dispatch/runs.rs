@@ -234,7 +234,7 @@ fn the_note_of_a_failure_is_its_reason() {
     let mut yard = Yard::with(&["gt-1"]);
     let run = yard.working("gt-1").run;
     let note = Some("the tests\nneed a screen".to_owned());
-    let report = Report { run: run.clone(), outcome: Outcome::Failed, note, cost: None, merge: None };
+    let report = Report { run: run.clone(), outcome: Outcome::Failed, note, cost: None, merge: None, tip: None };
     yard.told(|store, stamp| store.report(&report, stamp));
     yard.end(&run);
     let words = &yard.scheduled("gt-1").reasons[0].message;

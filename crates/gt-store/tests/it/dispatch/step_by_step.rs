@@ -26,6 +26,7 @@ fn say(yard: &mut Yard, run: &str, note: &str) {
         note: Some(note.to_owned()),
         cost: None,
         merge: None,
+        tip: None,
     };
     let stamp = yard.stamp();
     yard.store.report(&report, &stamp).expect("it is heard").expect("it is new");

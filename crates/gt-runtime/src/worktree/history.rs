@@ -1,0 +1,28 @@
+//! What was done in a worktree since it was made, and branches that somebody has taken away.
+
+use std::path::Path;
+
+use super::WorktreeError;
+use super::git::{run_git, text_of};
+use crate::git::Git;
+
+/// How many commits are checked out in a worktree that none of these has.
+pub fn n_beyond(path: &Path, known: &[&str]) -> Result<u32, WorktreeError> {
+    let counted = Git::at(path).args(["rev-list", "--count", "HEAD", "--not"]).args(known).run("count commits")?;
+    counted.parse().map_err(|_| WorktreeError::Git { doing: "count commits".to_owned(), said: counted })
+}
+
+/// The latest commit that was made on a branch here, as git's own log of it says; `None` where none was, or no log is kept.
+pub fn last_made(path: &Path, branch: &str) -> Result<Option<String>, WorktreeError> {
+    let name = format!("refs/heads/{branch}");
+    let log = Git::at(path).args(["reflog", "show", "--format=%H %gs", &name, "--"]).output()?;
+    let log = text_of(&log.stdout);
+    let made = log.lines().filter_map(|line| line.split_once(' ')).find(|(_, what)| what.starts_with("commit"));
+    Ok(made.map(|(commit, _)| commit.to_owned()))
+}
+
+/// Makes a branch again that is no more there.
+pub fn restore_branch(repository: &Path, branch: &str, commit: &str) -> Result<(), WorktreeError> {
+    let arguments = ["branch", "--no-track", branch, commit].map(AsRef::as_ref);
+    run_git(repository, "make a branch again", &arguments).map(drop)
+}
