@@ -101,7 +101,9 @@ pub fn done(
 ) -> Result<Done, NotDone> {
     let run = store.run(&word.run)?;
     if let Some(run) = run.as_ref().filter(|run| run.said == Some(word.outcome)) {
-        return go_on(around, town, store, run, word, stamp);
+        let assignment = store.assignment(&run.id)?;
+        let place = assignment.and_then(|assignment| place_of(around, town, settings, run, &assignment));
+        return go_on(around, town, store, run, place.as_deref(), word, stamp);
     }
     let mut report = Report {
         run: word.run.clone(),
@@ -114,10 +116,17 @@ pub fn done(
     let mut kept_on = None;
     // Whose word does not count is told so by the store.
     let run = run.filter(|run| run.is_live() && run.stop.is_none());
-    match (&run, word.outcome) {
-        (Some(run), Outcome::Completed) if run.is_bead_done => return closed_before(store, run, &report, stamp),
-        (Some(run), Outcome::HandedOff) => report.tip = hand_on(store, run, word)?,
-        _ => {}
+    if let Some(run) = &run
+        && let Some(assignment) = store.assignment(&run.id)?
+    {
+        let place = || place_of(around, town, settings, run, &assignment);
+        match word.outcome {
+            Outcome::Completed if run.is_bead_done => {
+                return closed_before(store, run, &assignment, place().as_deref(), &report, stamp);
+            }
+            Outcome::HandedOff => report.tip = hand_on(&assignment, place().as_deref(), word)?,
+            _ => {}
+        }
     }
     if let Some(run) = run.filter(|_| word.outcome == Outcome::Completed)
         && let Some(assignment) = store.assignment(&run.id)?
@@ -151,13 +160,16 @@ fn keep(word: &Word, repository: &Path, name: &str, commit: &str) -> Result<(), 
 }
 
 /// Somebody has closed the bead: what a run has made for it stays where it is, and the bead says where.
-fn closed_before(store: &mut Store, run: &Run, report: &Report, stamp: &Stamp) -> Result<Done, NotDone> {
-    let assignment = store.assignment(&run.id)?;
-    let look = assignment.and_then(|assignment| {
-        let look = merge::look(Path::new(run.worktree.as_deref()?), agents::base_branch(&assignment)).ok()?;
-        Some(look).filter(|look| look.n_ahead > 0)
-    });
-    let kept_on = look.and_then(|look| look.branch);
+fn closed_before(
+    store: &mut Store,
+    run: &Run,
+    assignment: &Assignment,
+    place: Option<&Path>,
+    report: &Report,
+    stamp: &Stamp,
+) -> Result<Done, NotDone> {
+    let look = place.and_then(|path| merge::look(path, agents::base_branch(assignment)).ok());
+    let kept_on = look.filter(|look| look.n_ahead > 0).and_then(|look| look.branch);
     if store.report(report, stamp)?.is_none() {
         return Ok(Done::Before);
     }
@@ -170,14 +182,12 @@ fn closed_before(store: &mut Store, run: &Run, report: &Report, stamp: &Stamp) -
 }
 
 /// Keeps the commit at which a run hands its work on, and says which it is.
-fn hand_on(store: &mut Store, run: &Run, word: &Word) -> Result<Option<String>, NotDone> {
-    let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };
+fn hand_on(assignment: &Assignment, place: Option<&Path>, word: &Word) -> Result<Option<String>, NotDone> {
     let repository = Path::new(&assignment.rig.path);
-    let place = run.worktree.as_deref().map_or(repository, Path::new);
     // Where git cannot answer there is nothing to keep, and an agent must be able to end.
-    let tip = merge::find_commit(place, "HEAD").ok().flatten();
-    if let Some(tip) = tip.as_deref().filter(|_| run.worktree.is_some()) {
-        keep(word, repository, &worktrees::handoff_ref(&run.id), tip)?;
+    let tip = merge::find_commit(place.unwrap_or(repository), "HEAD").ok().flatten();
+    if let Some(tip) = tip.as_deref().filter(|_| place.is_some()) {
+        keep(word, repository, &worktrees::handoff_ref(&assignment.run), tip)?;
     }
     Ok(tip)
 }
@@ -188,11 +198,12 @@ fn go_on(
     town: &Town,
     store: &mut Store,
     run: &Run,
+    place: Option<&Path>,
     word: &Word,
     stamp: &Stamp,
 ) -> Result<Done, NotDone> {
     let Some(merge) = store.merge_of_run(&run.id)? else { return Ok(Done::Before) };
-    let Some((later, n)) = later_work(run, &merge)? else {
+    let Some((later, n)) = later_work(run, place, &merge)? else {
         return if merge.state.is_live() { try_now(around, town, merge, word, stamp) } else { Ok(Done::Before) };
     };
     let too_late = || NotDone::TooLate { n, branch: merge.branch.clone() };
@@ -211,9 +222,9 @@ fn go_on(
 }
 
 /// The commit that a run has come to since it handed its work over, and how many lie between.
-fn later_work(run: &Run, merge: &Merge) -> Result<Option<(String, u32)>, NotDone> {
+fn later_work(run: &Run, place: Option<&Path>, merge: &Merge) -> Result<Option<(String, u32)>, NotDone> {
     let is_its = |path: &&Path| run.is_live() && run.stop.is_none() && path.is_dir();
-    let Some(path) = run.worktree.as_deref().map(Path::new).filter(is_its) else { return Ok(None) };
+    let Some(path) = place.filter(is_its) else { return Ok(None) };
     let Look { branch, commit, n_ahead, unsaved } = merge::look(path, &merge.target)?;
     if branch.as_ref() != Some(&merge.branch) || commit == merge.tip || n_ahead == 0 {
         return Ok(None);
@@ -256,6 +267,22 @@ struct Work {
     commit: String,
 }
 
+/// The worktree of a run; `None`: it has none of its own.
+fn place_of(
+    around: &Arc<dyn Surroundings>,
+    town: &Town,
+    settings: &Settings,
+    run: &Run,
+    assignment: &Assignment,
+) -> Option<PathBuf> {
+    match (&run.worktree, settings.isolation(&run.rig)) {
+        (Some(path), _) => Some(PathBuf::from(path)),
+        (None, Isolation::None) => None,
+        // Its start may not be recorded yet.
+        (None, Isolation::Worktree) => worktrees::of_run(around.worktrees(), town, assignment).map(|(path, _)| path),
+    }
+}
+
 /// What there is of the work; `None`: it did not work on a branch of its own, or had nothing to change.
 fn find_work(
     around: &Arc<dyn Surroundings>,
@@ -265,12 +292,10 @@ fn find_work(
     assignment: &Assignment,
     no_changes: bool,
 ) -> Result<Option<Work>, NotDone> {
-    let place = match (&run.worktree, settings.isolation(&run.rig)) {
-        (Some(path), _) => Some(PathBuf::from(path)),
-        (None, Isolation::None) => return Ok(None),
-        // Its start may not be recorded yet.
-        (None, Isolation::Worktree) => worktrees::of_run(around.worktrees(), town, assignment).map(|(path, _)| path),
-    };
+    if run.worktree.is_none() && settings.isolation(&run.rig) == Isolation::None {
+        return Ok(None);
+    }
+    let place = place_of(around, town, settings, run, assignment);
     let Some(path) = place.clone().filter(|path| path.is_dir()) else {
         return Err(NotDone::NoWorktree { path: place });
     };
