@@ -30,8 +30,12 @@ pub enum Refusal {
     Deleted { id: String },
     #[error("there is already a rig `{name}`")]
     RigExists { name: String },
-    #[error("rig `{name}` still has {n_active} active {}", if *n_active == 1 { "bead" } else { "beads" })]
-    RigInUse { name: String, n_active: usize },
+    #[error(
+        "rig `{name}` still has {n_active} active {}{}",
+        if *n_active == 1 { "bead" } else { "beads" },
+        waiting_merges(*n_merges)
+    )]
+    RigInUse { name: String, n_active: usize, n_merges: usize },
     #[error("rig `{name}` is docked")]
     RigDocked { name: String },
     #[error("no free id was found for prefix `{prefix}`")]
@@ -95,7 +99,8 @@ impl Refusal {
             Refusal::Deleted { id } => format!("bring it back with `gt bead reopen {id}`"),
             Refusal::RigExists { name } => format!("see it with `gt rig show {name}`, or choose another name"),
             Refusal::RigInUse { name, .. } => format!(
-                "close them first, or take it out with `gt rig remove {name} --force`: they stay, without a rig"
+                "close them first, or take it out with `gt rig remove {name} --force`: they stay, without a rig, and nothing more \
+                 is merged"
             ),
             Refusal::RigDocked { name } => format!("bring it back with `gt rig undock {name}`"),
             Refusal::Rig(bad) => bad.hint(),
@@ -146,5 +151,13 @@ impl Refusal {
             Refusal::PolecatBusy { rig, name, .. } => format!("stop it first: `gt polecat stop {rig}/{name}`"),
             Refusal::NoFreeId { .. } => "try again: ids are drawn by chance".to_owned(),
         }
+    }
+}
+
+fn waiting_merges(n: usize) -> String {
+    match n {
+        0 => String::new(),
+        1 => ", and 1 merge waits".to_owned(),
+        n => format!(", and {n} merges wait"),
     }
 }

@@ -214,8 +214,8 @@ fn go_on(
     let id = store.new_merge_id(&merge.bead, &rig.prefix, stamp)?;
     keep(word, Path::new(&rig.path), &refinery::ref_of(&id), &later)?;
     let (target, branch, strategy) = (merge.target.clone(), merge.branch.clone(), merge.strategy);
-    let work = HandOver { id: id.clone(), target, branch, tip: later, strategy };
-    if !store.hand_over_again(&run.id, &work, stamp)? {
+    let handed = HandOver { id: id.clone(), target, branch, tip: later, strategy };
+    if !store.hand_over_again(&run.id, &handed, stamp)? {
         return Err(too_late());
     }
     try_now(around, town, store.merge(&id)?, word, stamp)

@@ -7,6 +7,7 @@ use gt_core::rig::{self, Home, Rig, RigState};
 use rusqlite::{Connection, params};
 use serde_json::json;
 
+use crate::dispatch::merges;
 use crate::error::{Result, StoreError};
 use crate::events;
 use crate::store::{Stamp, Store};
@@ -39,13 +40,18 @@ impl Store {
         })
     }
 
-    /// Takes a rig off the registry; with active beads only when forced. Beads and repository stay.
+    /// Takes a rig off the registry; with active beads or merges that wait only when forced. Beads and repository stay.
     pub fn remove_rig(&mut self, name: &str, force: bool, stamp: &Stamp) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {
             require(tx, name)?;
             let n_active = active_beads(tx, name)?;
-            if n_active > 0 && !force {
-                return Err(Refusal::RigInUse { name: name.to_owned(), n_active }.into());
+            let waiting = merges::of_rig(tx, name)?;
+            let n_merges = waiting.len();
+            if (n_active > 0 || n_merges > 0) && !force {
+                return Err(Refusal::RigInUse { name: name.to_owned(), n_active, n_merges }.into());
+            }
+            for merge in &waiting {
+                merges::drop_and_give_back(tx, merge, &format!("the rig {name} was removed"), stamp)?;
             }
             tx.execute("DELETE FROM rig WHERE name = ?1", [name])?;
             events::append(tx, stamp, EventType::RigRemoved, None, &json!({ "rig": name }))

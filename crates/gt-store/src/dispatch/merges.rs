@@ -139,6 +139,11 @@ pub(crate) fn live_of(tx: &Connection, bead: Key) -> Result<Option<Merge>> {
     Ok(select(tx, &format!("merge.bead = ?1 AND {IS_LIVE}"), [bead])?.pop())
 }
 
+/// What is under way in a rig.
+pub(crate) fn of_rig(tx: &Connection, rig: &str) -> Result<Vec<Merge>> {
+    select(tx, &format!("merge.rig = ?1 AND {IS_LIVE} ORDER BY merge.place"), [rig])
+}
+
 impl Store {
     /// An id for a merge that nobody has yet.
     pub fn new_merge_id(&mut self, bead: &str, prefix: &str, stamp: &Stamp) -> std::result::Result<String, StoreError> {
@@ -361,8 +366,7 @@ impl Store {
             if !merge.state.is_live() {
                 return Err(Refusal::MergeOver { id: id.to_owned(), state: merge.state.as_str() }.into());
             }
-            drop_live(tx, &merge, reason, stamp)?;
-            give_back(tx, &merge, None, stamp)
+            drop_and_give_back(tx, &merge, reason, stamp)
         })
     }
 }
@@ -454,6 +458,12 @@ pub(crate) fn drop_live(tx: &Connection, merge: &Merge, reason: &str, stamp: &St
     tx.prepare_cached("UPDATE merge SET state = 'dropped', ended_at = ?2, reason = ?3 WHERE id = ?1")?
         .execute(params![merge.id, micros(stamp.now), reason])?;
     append(tx, EventType::MergeDropped, merge, &json!({ "reason": reason }), stamp)
+}
+
+/// The same, and its bead is open again.
+pub(crate) fn drop_and_give_back(tx: &Connection, merge: &Merge, reason: &str, stamp: &Stamp) -> Result<()> {
+    drop_live(tx, merge, reason, stamp)?;
+    give_back(tx, merge, None, stamp)
 }
 
 /// The bead of a merge that is over is the refinery's no more.

@@ -116,7 +116,7 @@ fn what_was_closed_or_deleted_by_hand_is_not_merged() {
             yard.patch("gt-1", &patch).expect("it is closed");
         }),
         ("tester closed gt-1", |yard| {
-            drop(yard.import(r#"{"id":"gt-1","title":"gt-1","status":"closed","updated_at":"2099-01-01T00:00:00Z"}"#))
+            drop(yard.import(r#"{"id":"gt-1","title":"gt-1","status":"closed","updated_at":"2099-01-01T00:00:00Z"}"#));
         }),
     ];
     for (reason, verb) in verbs {
@@ -455,6 +455,19 @@ fn later_work_of_a_run_replaces_what_waits() {
     yard.merged("mr-2");
     assert!(!again(&mut yard, "mr-3"), "it is over");
     yard.check();
+}
+
+#[test]
+fn a_rig_with_merges_that_wait_is_removed_only_by_force_and_drops_them() {
+    let mut yard = Yard::with(&["gt-1", "gt-2"]);
+    yard.handed_over("gt-1", "mr-1");
+    let stamp = yard.stamp();
+    let refused = yard.store.remove_rig("shop", false, &stamp).expect_err("it is in use").to_string();
+    assert_eq!(refused, "rig `shop` still has 2 active beads, and 1 merge waits");
+    yard.store.remove_rig("shop", true, &stamp).expect("it is removed");
+    let merge = yard.merge("mr-1");
+    assert_eq!((merge.state, merge.reason.as_deref()), (MergeState::Dropped, Some("the rig shop was removed")));
+    assert_eq!(yard.holder("gt-1"), ("open".to_owned(), None));
 }
 
 /// An edge by hand from the rework to what it is for would be a cycle.
