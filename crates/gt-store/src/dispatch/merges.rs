@@ -21,6 +21,7 @@ use serde_json::json;
 pub(crate) use self::over::follow;
 pub(crate) use self::returned::rework_of;
 pub use self::returned::{ReturnedAs, Rework};
+use crate::dispatch::records::{self, Hold};
 use crate::dispatch::runs::Run;
 use crate::error::{Result, StoreError};
 use crate::events;
@@ -366,7 +367,9 @@ impl Store {
             if !merge.state.is_live() {
                 return Err(Refusal::MergeOver { id: id.to_owned(), state: merge.state.as_str() }.into());
             }
-            drop_and_give_back(tx, &merge, reason, stamp)
+            drop_and_give_back(tx, &merge, reason, stamp)?;
+            // Whoever decided against it has not asked for it to be done again.
+            records::hold(tx, merge.key, Hold::Cleared, None)
         })
     }
 }

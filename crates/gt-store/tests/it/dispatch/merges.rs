@@ -266,6 +266,8 @@ fn a_merge_is_dropped_or_tried_again_by_hand() {
     yard.store.drop_merge("mr-1", "not like this", &stamp).expect("it is dropped");
     assert_eq!((yard.holder("gt-1"), yard.merge("mr-1").state), (("open".to_owned(), None), MergeState::Dropped));
     assert!(yard.store.drop_merge("mr-1", "again", &stamp).is_err(), "it is over");
+    assert_eq!(yard.explained("gt-1"), "ready: cleared");
+    assert_eq!(yard.claims(), Vec::<String>::new(), "nobody asked for it to be done again");
     yard.store.retry_merge("mr-1", "newer", &stamp).expect("it is tried again");
     assert_eq!((yard.waiting(), yard.merge("mr-1").tip.as_str()), (vec!["mr-1".to_owned()], "newer"));
     let ReturnedAs::Rework { bead: rework } = yard.give_back("mr-1", &conflict()) else { panic!("a new bead") };
