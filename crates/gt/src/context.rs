@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use gt_core::plan::Side;
 use gt_engine::config::Config;
 use gt_engine::lock::Lock;
+use gt_engine::refinery::Worked;
 use gt_engine::settings::Settings;
 use gt_engine::surroundings::Machine;
 use gt_engine::{Town, TownError, once, refinery};
@@ -91,10 +92,13 @@ impl Context {
 
     /// What a worker has handed over may close its bead, and free others; its slot is free meanwhile.
     fn merge_what_waits(&self, town: &Town, store: &mut Store) -> Result<(), Failure> {
-        let tried = refinery::work_all(&Machine::here(), town, &self.actor())?;
-        if tried.iter().any(|(_, worked)| !worked.merged.is_empty() || !worked.returned.is_empty()) {
+        let tried = refinery::work_all(&Machine::here(), town, &self.actor());
+        let has_changed = |worked: &Worked| !worked.merged.is_empty() || !worked.returned.is_empty();
+        // Before it failed it may have merged something.
+        if tried.as_ref().map_or(true, |tried| tried.iter().any(|(_, worked)| has_changed(worked))) {
             once::carry_on(&mut once::dispatcher(town, &self.actor()), store)?;
         }
+        tried?;
         Ok(())
     }
 

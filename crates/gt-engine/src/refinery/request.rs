@@ -62,14 +62,12 @@ impl Worker<'_> {
         if base.has_remote {
             merge::push_branch(repository, &merge.tip, &merge.branch, REMOTE_TIMEOUT)?;
         }
+        self.remember_base(base, merge)?;
         let said = self.ask(rig, repository, merge, &["open"])?;
         let request: String = said.lines().last().unwrap_or_default().trim().chars().take(NAME_CHARS).collect();
         if request.is_empty() {
             return Err(Stop::Hold("the command of `pull_request` did not say what the request is called".to_owned()));
         }
-        let opened_on = self.opened_on(merge);
-        fs::write(&opened_on, &base.commit)
-            .map_err(|source| Stop::Failed(TownError::io("write", &opened_on, source)))?;
         let stamp = self.stamp();
         self.store.record_requested(&merge.id, &request, &stamp).map_err(TownError::from)?;
         Ok(true)
@@ -91,6 +89,7 @@ impl Worker<'_> {
             "closed" => {
                 let base = self.base(repository)?;
                 self.give_back(repository, &base, merge, &Flaw::Refused { request })?;
+                fs::remove_file(self.opened_on(merge)).unwrap_or_default();
                 Ok(false)
             }
             "open" => Ok(true),
@@ -104,6 +103,15 @@ impl Worker<'_> {
     /// Where it is remembered what the target was when its request was opened.
     fn opened_on(&self, merge: &Merge) -> PathBuf {
         self.dir.join(format!("{}.base", merge.id))
+    }
+
+    /// Before it is opened: whoever died after that is called again, and by then it may be merged.
+    fn remember_base(&self, base: &Base, merge: &Merge) -> Result<(), TownError> {
+        let path = self.opened_on(merge);
+        if path.exists() {
+            return Ok(());
+        }
+        fs::write(&path, &base.commit).map_err(|source| TownError::io("write", &path, source))
     }
 
     /// What is merged has moved the target, however it was merged; a program that says otherwise is mistaken.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{fleet, git, set_gates};
+use super::{add_origin, fleet, git, set_gates};
 use crate::fleet::{Fleet, count, kill};
 
 /// Rigs with their prefixes.
@@ -54,6 +54,8 @@ fn crowd() -> Fleet {
         fleet.town.git(&["-C", rig, "commit", "--quiet", "--amend", "--message=start"]);
         set_gates(&fleet, rig, GATE);
     }
+    // One of them has others to agree with.
+    add_origin(&fleet);
     fleet.set("scheduler.max_polecats", "12");
     fleet.set("witness.redispatch_attempts", "100");
     fleet.set("guards.load_per_core", "0");
@@ -113,6 +115,8 @@ fn assert_nothing_lost_and_nothing_broken(fleet: &Fleet, events: &[Value], beads
         assert_passes_everywhere(fleet, rig);
         assert_all_reachable(fleet, rig);
     }
+    let there = git(fleet, "origin.git", &["rev-parse", "main"]);
+    assert_eq!(git(fleet, "shop", &["rev-parse", "main"]), there, "here and there differ");
     fleet.town.assert_healthy();
 }
 

@@ -26,6 +26,7 @@ fn direct_work_is_merged_when_done_returns_and_no_gate_is_asked() {
 fn queued_work_is_merged_by_the_refinery_after_its_gates_and_its_branch_goes() {
     let fleet = fleet(&format!("{COMMITS}; gt done > \"$HOME/said\""));
     set_gates(&fleet, "shop", "cat gt-a.txt > \"$HOME/gate-saw\"");
+    fleet.set("daemon.heartbeat", "1s");
     fleet.start_daemon();
     let beads = sling(&fleet, &["gt-a"], &["--merge", "mr"]);
     fleet.until_done(&beads);
@@ -37,6 +38,12 @@ fn queued_work_is_merged_by_the_refinery_after_its_gates_and_its_branch_goes() {
     assert!(bead["merged_at"].is_string(), "{bead}");
     assert!(bead["close_reason"].as_str().is_some_and(|reason| reason.starts_with("Merged in ")), "{bead}");
     fleet.assert_at_rest(&beads);
+    assert_eq!(git(&fleet, "shop", &["for-each-ref", "refs/gt/merges"]), "");
+    // Its worker has it checked out until its next run.
+    let beads = sling(&fleet, &["gt-b"], &[]);
+    fleet.until_done(&beads);
+    let branch = ["branch", "--list", "polecat/*/gt-a@*"];
+    fleet.until_seen("its branch gone", || git(&fleet, "shop", &branch).is_empty());
 }
 
 /// Work that nobody merges: the bead is closed, the commit stays on its branch, `main` is what it was.
