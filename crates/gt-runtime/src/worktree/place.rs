@@ -59,7 +59,7 @@ impl Worktree {
     pub(super) fn switch(&self, path: &Path, how: &str, branch: &str, start: &str) -> Result<(), WorktreeError> {
         let mark = self.desk.join(SWITCHING);
         fs::write(&mark, branch).map_err(|source| io_error("write", &mark, source))?;
-        self.remove_dead_lock()?;
+        self.remove_dead_locks()?;
         let arguments = ["checkout", "--quiet", "--no-track", how, branch, start].map(AsRef::as_ref);
         let switched = run_git(path, "change the branch", &arguments);
         if switched.is_err() {
@@ -76,15 +76,15 @@ impl Worktree {
         if !mark.exists() {
             return Ok(());
         }
-        self.remove_dead_lock()?;
+        self.remove_dead_locks()?;
         run_git(path, "undo an interrupted change of branch", &["reset", "--quiet", "--hard"].map(AsRef::as_ref))?;
         run_git(path, "undo an interrupted change of branch", &["clean", "--quiet", "-fd"].map(AsRef::as_ref))?;
         remove_file(&mark)
     }
 
-    /// No agent works here now, so a lock on the index is from a git that was killed.
-    fn remove_dead_lock(&self) -> Result<(), WorktreeError> {
-        remove_file(&self.desk.join("index.lock"))
+    /// No agent works here now, so a lock on what is this worktree's own is from a git that was killed.
+    fn remove_dead_locks(&self) -> Result<(), WorktreeError> {
+        ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].iter().try_for_each(|name| remove_file(&self.desk.join(name)))
     }
 }
 

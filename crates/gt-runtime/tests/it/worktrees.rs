@@ -179,7 +179,9 @@ fn an_interrupted_switch_is_finished() {
     repository.commit_in_worktree();
     let desk = repository.path.join(".git/worktrees/nux");
     fs::write(desk.join("gt-switching"), "gt/two").unwrap();
-    fs::write(desk.join("index.lock"), "").unwrap();
+    for lock in ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"] {
+        fs::write(desk.join(lock), "").unwrap();
+    }
     fs::remove_file(repository.worktree().join("work")).unwrap();
     fs::write(repository.worktree().join("half"), "made").unwrap();
     assert_eq!(repository.prepare("gt/two").unwrap(), Prepared::Switched);
