@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// Leave the work to a fresh run
 ///
 /// For an agent that has learned or written as much as it can keep in mind. The next run starts where this one's commits end, reads
-/// the note, and finds what was not committed as a patch. It costs no attempt while there are new commits each time.
+/// the note, and finds what was not committed as a patch. It costs no attempt while each run adds commits.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt handoff \"the parser is done and tested; the printer is next\"")]

@@ -327,7 +327,7 @@ fn a_rig_with_active_beads_is_removed_by_force_only() {
     snapshot!(session([refused, town.gt(["rig", "remove", "shop", "--force"]), town.gt(["explain", &id])]), @r"
     $ gt rig remove shop
     ! error: rig `shop` still has 1 active bead
-    ! hint: close them first, or take it out with `gt rig remove shop --force`: they stay, without a rig
+    ! hint: close them first, or take it out with `gt rig remove shop --force`: they stay, without a rig, and nothing more is merged
     [exit 1]
     $ gt rig remove shop --force
     Took rig shop off the registry; its repository and beads stay.

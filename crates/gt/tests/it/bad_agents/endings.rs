@@ -75,7 +75,7 @@ fn closing_a_bead_twice_and_being_done_twice_is_the_same_as_once() {
     $ gt polecat logs Toast
     gt-a closed.
     gt-a is closed already; nothing was changed.
-    gt-a is done. End your process now.
+    gt-a was closed meanwhile. End your process now.
     gt-a was reported already; nothing was changed.
     over
     ");
