@@ -64,6 +64,8 @@ pub enum NotDone {
         if *n == 1 { "is" } else { "are" }
     )]
     TooLate { n: u32, branch: String },
+    #[error("the submodule {submodule} is at a commit that none of its remotes has")]
+    LoneSubmodule { submodule: String },
     #[error("no branch is checked out in {}", path.display())]
     NoBranch { path: PathBuf, own: String },
     #[error("the worktree of this run is not there{}", path.as_deref().map(|path| format!(": {}", path.display())).unwrap_or_default())]
@@ -225,7 +227,7 @@ fn go_on(
 fn later_work(run: &Run, place: Option<&Path>, merge: &Merge) -> Result<Option<(String, u32)>, NotDone> {
     let is_its = |path: &&Path| run.is_live() && run.stop.is_none() && path.is_dir();
     let Some(path) = place.filter(is_its) else { return Ok(None) };
-    let Look { branch, commit, n_ahead, unsaved } = merge::look(path, &merge.target)?;
+    let Look { branch, commit, n_ahead, unsaved, .. } = merge::look(path, &merge.target)?;
     if branch.as_ref() != Some(&merge.branch) || commit == merge.tip || n_ahead == 0 {
         return Ok(None);
     }
@@ -300,9 +302,12 @@ fn find_work(
         return Err(NotDone::NoWorktree { path: place });
     };
     let target = agents::base_branch(assignment);
-    let Look { branch, commit, n_ahead, unsaved } = merge::look(&path, target)?;
+    let Look { branch, commit, n_ahead, unsaved, lone_submodule } = merge::look(&path, target)?;
     if let Some(why) = unsaved {
         return Err(NotDone::Unsaved { path, why });
+    }
+    if let Some(submodule) = lone_submodule {
+        return Err(NotDone::LoneSubmodule { submodule });
     }
     let own = worktrees::branch_name(assignment);
     let is_in_target = n_ahead == 0 && has_made(&path, branch.as_deref())?;

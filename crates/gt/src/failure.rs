@@ -253,6 +253,9 @@ impl From<NotDone> for Failure {
             NotDone::TooLate { branch, .. } => {
                 Some(format!("they stay on {branch}; if they are needed: `gt escalate \"merge {branch} too\"`"))
             }
+            NotDone::LoneSubmodule { submodule } => {
+                Some(format!("push it first, as in `git -C {submodule} push origin HEAD:BRANCH`, then `gt done` again"))
+            }
             NotDone::NoBranch { own, .. } => Some(format!("give your commits a branch: `git switch -C {own}`")),
             NotDone::NoWorktree { .. } => Some("ask for a person: `gt escalate \"my worktree is gone\"`".to_owned()),
         };

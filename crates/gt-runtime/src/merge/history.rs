@@ -17,6 +17,8 @@ pub struct Look {
     pub n_ahead: u32,
     /// What would be lost if the worktree were used for something else.
     pub unsaved: Option<&'static str>,
+    /// A submodule that is at a commit which only this worktree has.
+    pub lone_submodule: Option<String>,
 }
 
 /// Looks at what a worktree has for `target`, and changes nothing.
@@ -32,7 +34,30 @@ pub fn look(worktree: &Path, target: &str) -> Result<Look, MergeError> {
     let asked = Git::at(worktree).args(["rev-list", "--count", &commit, "--not"]).args(&known);
     let counted = asked.run("count commits")?;
     let n_ahead = counted.parse().map_err(|_| MergeError::Git { doing: "count commits".to_owned(), said: counted })?;
-    Ok(Look { branch: worktree::branch(worktree)?, commit, n_ahead, unsaved: worktree::unsaved(worktree)? })
+    let lone_submodule = lone_submodule(worktree, &known[0], &commit)?;
+    let (branch, unsaved) = (worktree::branch(worktree)?, worktree::unsaved(worktree)?);
+    Ok(Look { branch, commit, n_ahead, unsaved, lone_submodule })
+}
+
+/// A submodule that was moved to a commit which no branch of its remotes has: nobody else could ever check it out.
+fn lone_submodule(worktree: &Path, base: &str, commit: &str) -> Result<Option<String>, MergeError> {
+    const IS_SUBMODULE: &str = "160000";
+    let asked = Git::at(worktree).args(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, commit]);
+    let changed = asked.run("look for submodules")?;
+    let mut words = changed.split('\0');
+    while let (Some(entry), Some(path)) = (words.next(), words.next()) {
+        let mut entry = entry.split(' ').skip(1);
+        let (Some(IS_SUBMODULE), _, Some(to)) = (entry.next(), entry.next(), entry.next()) else { continue };
+        let submodule = worktree.join(path);
+        if !submodule.join(".git").exists() {
+            continue; // whoever moved it did not do so here
+        }
+        let holders = Git::at(&submodule).args(["branch", "--remotes", "--contains", to]).output()?;
+        if holders.status.success() && holders.stdout.is_empty() {
+            return Ok(Some(path.to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// The files of a commit, by their name in git.

@@ -1,7 +1,7 @@
 //! What people and agents decide on the way from done to merged, and when: closing, adding, merging by themselves, going on and
 //! on. // SPEC M1, M2, P7
 
-use super::{COMMITS, assert_merged_once, explain, files, fleet, git, last_of, set_gates, show, sling};
+use super::{COMMITS, assert_merged_once, explain, files, fleet, git, git_agrees, last_of, set_gates, show, sling};
 use crate::fleet::{Fleet, count};
 
 fn read(fleet: &Fleet, name: &str) -> String {
@@ -161,4 +161,28 @@ fn a_rework_that_changes_nothing_leaves_its_work_to_a_person() {
     assert_eq!((count(&events, "run.started", Some("gt-a")), count(&events, "merge.returned", None)), (1, 1));
     let status = fleet.town.gt(["status"]);
     assert!(status.stdout.contains("gt scheduler retry gt-a"), "{status}");
+}
+
+/// A submodule's commit that only the worktree has would be lost with it, and the target would name what nobody can find.
+#[test]
+fn a_submodule_is_pushed_before_what_names_it_is_done() {
+    let fleet = fleet(
+        "git -c protocol.file.allow=always submodule --quiet update --init; cd lib; echo 2 > l; git add -A; \
+         git commit --quiet --message=lib; cd ..; git add -A; git commit --quiet --message=\"work on $GT_BEAD\"; \
+         gt done 2> \"$HOME/refused\"; git -C lib push --quiet origin HEAD:refs/heads/mended; gt done",
+    );
+    fleet.town.git(&["init", "--quiet", "--initial-branch=main", "lib"]);
+    std::fs::write(fleet.town.path("lib/l"), "1\n").expect("it can be written");
+    fleet.town.git(&["-C", "lib", "add", "-A"]);
+    fleet.town.git(&["-C", "lib", "commit", "--quiet", "--message=lib"]);
+    let lib = fleet.town.path("lib").display().to_string();
+    fleet.town.git(&["-C", "shop", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &lib, "lib"]);
+    fleet.town.git(&["-C", "shop", "commit", "--quiet", "--message=a submodule"]);
+    fleet.start_daemon();
+    let beads = sling(&fleet, &["gt-a"], &[]);
+    fleet.until_done(&beads);
+    let refused = std::fs::read_to_string(fleet.home("refused")).expect("it was refused at first");
+    assert!(refused.contains("the submodule lib is at a commit that none of its remotes has"), "{refused}");
+    let named = git(&fleet, "shop", &["rev-parse", "main:lib"]);
+    assert!(git_agrees(&fleet, "lib", &["cat-file", "-e", &named]), "whoever clones it finds it");
 }
