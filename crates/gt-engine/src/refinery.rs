@@ -39,9 +39,6 @@ const TURN_LOOK: Duration = Duration::from_millis(50);
 /// How long a target that is held is left alone, at most.
 const HOLD_MAX: SignedDuration = SignedDuration::from_mins(1);
 
-/// How the reason begins why a target is held that does not pass its own gates.
-const BY_ITSELF: &str = "without anything new, ";
-
 /// Where merges keep their commits.
 const KEPT: &str = "refs/gt/merges/";
 
@@ -273,9 +270,6 @@ impl<'a> Worker<'a> {
         merge::can_land(&repository, &self.target.branch).map_err(|error| Stop::Hold(crate::chain(&error)))?;
         let batch = self.batch(waiting);
         desk.lay_out(&batch);
-        if batch.iter().any(|merge| merge.strategy != Strategy::Direct) {
-            self.check_held_base(&rig, &repository, &base)?;
-        }
         self.settle(&rig, &repository, base, batch)?;
         self.free()
     }
@@ -367,19 +361,9 @@ impl<'a> Worker<'a> {
             Verdict::Passed => Ok(()),
             Verdict::Failed(flaw) => {
                 let words = flaw.words(&self.target.branch).replacen("with it ", "", 1);
-                Err(Stop::Hold(format!("{BY_ITSELF}{words}")))
+                Err(Stop::Hold(format!("without anything new, {words}")))
             }
         }
-    }
-
-    /// Of a target that was held for its own gates, these are asked first: the rest would fail for the same reason.
-    fn check_held_base(&mut self, rig: &Rig, repository: &Path, base: &Base) -> Result<(), Stop> {
-        let hold = self.store.target_hold(self.target).map_err(TownError::from)?;
-        if !hold.is_some_and(|hold| hold.reason.starts_with(BY_ITSELF)) {
-            return Ok(());
-        }
-        let bench = Workbench::open(repository, &self.dir.join("tree"))?;
-        self.check_base(rig, repository, &bench, base)
     }
 
     /// Merges one after the other on top of the base. What cannot be is given back if nothing lies between.

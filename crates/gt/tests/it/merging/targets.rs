@@ -216,6 +216,25 @@ fn a_base_that_fails_its_own_gate_holds_the_branch_and_nobody_is_blamed() {
     fleet.assert_at_rest(&beads);
 }
 
+/// What mends a base that does not pass is merged like anything else, and with it whoever waited for that.
+#[test]
+fn a_base_that_fails_its_own_gate_is_mended_by_work_too() {
+    let script = "if [ $GT_BEAD = gt-mend ]; then git rm --quiet broken; fi; echo \"$GT_BEAD\" > \"$GT_BEAD.txt\"; \
+                  git add -A; git commit --quiet --message=\"work on $GT_BEAD\"; gt done";
+    let fleet = fleet(script);
+    commit_here(&fleet, "broken", "");
+    set_gates(&fleet, "shop", "test ! -e broken");
+    fleet.start_daemon();
+    let mut beads = sling(&fleet, &["gt-a"], &[]);
+    fleet.until_events("merge.held", None, 1);
+    beads.extend(sling(&fleet, &["gt-mend"], &[]));
+    fleet.until_done(&beads);
+    for bead in &beads {
+        assert_merged_once(&fleet, bead);
+    }
+    assert_eq!(files(&fleet, "main"), ["gt-a.txt", "gt-mend.txt"]);
+}
+
 #[test]
 fn a_gate_that_takes_too_long_is_ended_and_its_work_comes_back() {
     let fleet = fleet(WORKS);
