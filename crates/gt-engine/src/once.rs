@@ -2,7 +2,8 @@
 //!
 //! The same passes as the daemon's, until nothing more may start. Waits only where a setting or a stop demands it.
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use gt_core::plan::Side;
@@ -24,6 +25,8 @@ use crate::town::Town;
 
 /// How long a command waits for a run that it has told to stop.
 const STOP_WAIT: Duration = Duration::from_secs(15);
+/// A daemon may be the first to hear of an end: then it is recorded, and never news here.
+const RECORDED_EVERY: Duration = Duration::from_millis(100);
 
 /// A dispatcher for one command.
 pub fn dispatcher(town: &Town, actor: &str) -> Dispatcher {
@@ -156,15 +159,23 @@ pub fn await_end(
     dispatcher.runtime().watch(Box::new(move |_| sender.send(()).unwrap_or_default()))?;
     let around = Arc::clone(dispatcher.around());
     let deadline = around.uptime() + STOP_WAIT;
+    let mut is_news = true;
     loop {
-        settle(dispatcher, store, settings)?;
+        if is_news {
+            settle(dispatcher, store, settings)?;
+        }
         if !store.run(run)?.is_some_and(|run| run.is_live()) {
             return Ok(true);
         }
         let left = deadline.saturating_sub(around.uptime());
-        if left.is_zero() || surroundings::receive(&*around, &news, Some(left)).is_err() {
+        if left.is_zero() {
             return Ok(false);
         }
+        is_news = match surroundings::receive(&*around, &news, Some(left.min(RECORDED_EVERY))) {
+            Ok(()) => true,
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => return Ok(false),
+        };
     }
 }
 

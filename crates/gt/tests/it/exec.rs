@@ -122,6 +122,22 @@ fn is_root() -> bool {
 }
 
 #[test]
+fn an_end_that_only_the_daemon_hears_of_is_seen_by_whoever_waits_for_it() {
+    let elsewhere = Elsewhere::new(1, "trap 'sleep 1; exit' TERM; while :; do sleep 0.1; done");
+    let deaf = "case $verb in watch) if tr '\\0' ' ' < /proc/$PPID/cmdline | grep -q 'polecat stop'; then\n\
+        echo '{}'; exec cat > /dev/null; fi;; esac";
+    elsewhere.call_script(&format!("{deaf}\nexec {} \"$@\"", elsewhere.host().join(" ")));
+    elsewhere.fleet.start_daemon();
+    elsewhere.fleet.hold(&["gt-a"]);
+    elsewhere.fleet.town.gt(["sling", "gt-a"]).success();
+    elsewhere.until_started(1);
+    snapshot!(elsewhere.fleet.town.gt(["polecat", "stop", "Toast"]), @r"
+    $ gt polecat stop Toast
+    shop/Toast has stopped; gt-a is released. `gt scheduler retry gt-a` starts it again.
+    ");
+}
+
+#[test]
 fn work_is_done_elsewhere_by_somebody_else_and_its_commits_come_home() {
     let body = "gt prime > prime.txt && gt hook > hook.txt && gt show $GT_BEAD --json > show.json
         id -u > who; pwd > where; git branch --show-current > branch
