@@ -46,6 +46,9 @@ pub enum MergeError {
     Checkout { path: PathBuf, why: String },
     #[error("the origin cannot be reached or does not agree: {said}")]
     Remote { said: String },
+    /// The origin is there, and takes nothing for that branch now, whatever the commit.
+    #[error("the origin lets nobody push there: {said}")]
+    Closed { said: String },
     /// The origin is there, and does not want this commit.
     #[error("the origin refuses it: {said}")]
     Refused { said: String },

@@ -92,8 +92,7 @@ fn push_refs(repository: &Path, branch: &str, what: &[String], timeout: Duration
     }
     match refused_ref(&text_of(&output.stdout)) {
         Some(why) if is_race(&why) || is_race(&text_of(&output.stderr)) => Err(moved(branch)),
-        Some(why) if is_closed(&why) => Err(MergeError::Remote { said: why }),
-        Some(why) => Err(MergeError::Refused { said: with_words(&why, &text_of(&output.stderr)) }),
+        Some(why) => Err(rejection(&why, &text_of(&output.stderr))),
         None => Err(refusal(&output)),
     }
 }
@@ -111,16 +110,35 @@ fn is_race(why: &str) -> bool {
     SAID.iter().any(|said| why.contains(said))
 }
 
-/// Nobody may push to that branch, whatever the commit.
-fn is_closed(why: &str) -> bool {
-    const SAID: [&str; 4] = ["protected branch", "branch is currently checked out", "not allowed to push", "denied"];
-    SAID.iter().any(|said| why.to_ascii_lowercase().contains(said))
+/// Whether a commit is refused or every one is: that shows in the line in which the origin says so.
+fn rejection(why: &str, stderr: &str) -> MergeError {
+    let words = stderr.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
+    let words: Vec<&str> = words.filter(|line| !line.is_empty()).collect();
+    if is_closed(why) || why.contains("denied") {
+        return MergeError::Closed { said: why.to_owned() };
+    }
+    match words.iter().find(|line| is_closed(line)) {
+        Some(line) => MergeError::Closed { said: format!("{why}: {line}") },
+        None => MergeError::Refused { said: [&[why], &words[..]].concat().join("\n") },
+    }
 }
 
-/// And what the origin itself has to say to it, line by line.
-fn with_words(why: &str, stderr: &str) -> String {
-    let words = stderr.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
-    [why].into_iter().chain(words.filter(|line| !line.is_empty())).collect::<Vec<_>>().join("\n")
+/// Nobody may push to that branch, or the origin cannot take anything. Hosts say the first in words of their own, and leave
+/// it to git to say that a hook declined.
+fn is_closed(said: &str) -> bool {
+    const SAID: [&str; 9] = [
+        "protected branch",
+        "branch is currently checked out",
+        "not allowed to push",
+        "through a pull request",
+        "through pull requests",
+        "no space left on device",
+        "disk quota exceeded",
+        "read-only file system",
+        "permission denied",
+    ];
+    let said = said.to_ascii_lowercase();
+    SAID.iter().any(|known| said.contains(known))
 }
 
 fn bounded(git: Git, timeout: Duration) -> Result<Output, MergeError> {

@@ -150,7 +150,27 @@ fn a_branch_that_nobody_may_push_to_is_the_origins_matter() {
     let yard = Yard::with_origin();
     let work = yard.work("gt/one", "work", "done\n");
     git(&yard.path("origin.git"), &["config", "core.bare", "false"]);
-    assert!(matches!(push(&yard.rig, &work, "main", LONG), Err(MergeError::Remote { .. })));
+    assert!(matches!(push(&yard.rig, &work, "main", LONG), Err(MergeError::Closed { .. })));
+}
+
+#[test]
+fn what_hosts_say_of_a_branch_that_is_not_pushed_to_is_understood() {
+    let yard = Yard::with_origin();
+    let work = yard.work("gt/one", "work", "done\n");
+    for said in [
+        "GitLab: You are not allowed to push code to protected branches on this project.",
+        "- Changes must be made through a pull request.",
+        "Branch refs/heads/main can only be modified through pull requests.",
+        "fatal: write error: No space left on device",
+    ] {
+        write_hook(&yard.path("origin.git"), "pre-receive", &format!("echo first; echo '{said}'; exit 1"));
+        match push(&yard.rig, &work, "main", LONG) {
+            Err(MergeError::Closed { said: told }) => {
+                assert_eq!(told, format!("[remote rejected] (pre-receive hook declined): {said}"));
+            }
+            other => panic!("nobody may push there ({said}), but: {other:?}"),
+        }
+    }
 }
 
 #[test]
