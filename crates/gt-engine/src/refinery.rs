@@ -429,21 +429,30 @@ impl<'a> Worker<'a> {
         if !self.store.begin_landing(&ids, &stamp).map_err(TownError::from)? {
             return Err(Stop::Again); // somebody has decided against one of them while it was tested
         }
-        if base.has_remote {
-            match merge::push(repository, &commit, &self.target.branch, REMOTE_TIMEOUT) {
-                Err(error @ MergeError::Refused { .. }) => {
-                    let stamp = self.stamp();
-                    self.store.end_landing(self.target, &stamp).map_err(TownError::from)?;
-                    return Ok(Landed::Refused(Flaw::Unmergeable { said: error.to_string() }));
-                }
-                pushed => pushed?,
-            }
-            crash::point(CrashPoint::Pushed);
+        let moved = self.move_target(repository, base, &commit);
+        if moved.as_ref().is_err_and(|error| is_untouched(error, base)) {
+            let stamp = self.stamp();
+            self.store.end_landing(self.target, &stamp).map_err(TownError::from)?;
         }
-        merge::land(repository, &self.target.branch, &base.commit, &commit)?;
-        crash::point(CrashPoint::Landed);
+        match moved {
+            Err(error @ MergeError::Refused { .. }) => {
+                return Ok(Landed::Refused(Flaw::Unmergeable { said: error.to_string() }));
+            }
+            moved => moved?,
+        }
         self.record_merged(repository, &stack.merges, &commit)?;
         Ok(Landed::At(Base { commit, ..base.clone() }))
+    }
+
+    /// At the origin first, so that nothing is here alone.
+    fn move_target(&self, repository: &Path, base: &Base, commit: &str) -> Result<(), MergeError> {
+        if base.has_remote {
+            merge::push(repository, commit, &self.target.branch, REMOTE_TIMEOUT)?;
+            crash::point(CrashPoint::Pushed);
+        }
+        merge::land(repository, &self.target.branch, &base.commit, commit)?;
+        crash::point(CrashPoint::Landed);
+        Ok(())
     }
 
     /// What people did to the target here while gates ran: nothing is pushed that could not be landed here as well.
@@ -551,6 +560,11 @@ impl From<TownError> for Stop {
     fn from(error: TownError) -> Stop {
         Stop::Failed(error)
     }
+}
+
+/// Whether the target is certainly where it was, so that people can decide about what was to be landed.
+fn is_untouched(error: &MergeError, base: &Base) -> bool {
+    !base.has_remote || matches!(error, MergeError::Refused { .. } | MergeError::Closed { .. })
 }
 
 fn message(merges: &[Merge]) -> String {

@@ -1,7 +1,10 @@
 //! What people and agents decide on the way from done to merged, and when: closing, adding, merging by themselves, going on and
 //! on. // SPEC M1, M2, P7
 
-use super::{COMMITS, assert_merged_once, explain, files, fleet, git, git_agrees, last_of, set_gates, show, sling};
+use super::{
+    COMMITS, WORKS, add_origin, assert_merged_once, explain, files, fleet, git, git_agrees, last_of, set_gates, show,
+    sling,
+};
 use crate::fleet::{Fleet, count};
 
 fn read(fleet: &Fleet, name: &str) -> String {
@@ -185,4 +188,29 @@ fn a_submodule_is_pushed_before_what_names_it_is_done() {
     assert!(refused.contains("the submodule lib is at a commit that none of its remotes has"), "{refused}");
     let named = git(&fleet, "shop", &["rev-parse", "main:lib"]);
     assert!(git_agrees(&fleet, "lib", &["cat-file", "-e", &named]), "whoever clones it finds it");
+}
+
+/// What could not be landed waits for the next try, and until then nobody is at it.
+#[test]
+fn what_is_held_back_from_its_branch_can_be_dropped_or_closed() {
+    for is_here in [true, false] {
+        let fleet = fleet(WORKS);
+        fleet.set("scheduler.max_polecats", "-1");
+        if is_here {
+            std::fs::write(fleet.town.path("shop/gt-a.txt"), "mine\n").expect("the rig can be written");
+        } else {
+            add_origin(&fleet);
+            fleet.town.git(&["-C", "origin.git", "config", "core.bare", "false"]);
+        }
+        sling(&fleet, &["gt-a"], &[]);
+        fleet.until_events("merge.held", None, 1);
+        if is_here {
+            fleet.town.gt(["close", "gt-a"]).success();
+        } else {
+            let waiting = fleet.town.gt(["refinery", "list", "--json"]).json();
+            fleet.town.gt(["refinery", "drop", waiting[0]["id"].as_str().expect("it waits")]).success();
+        }
+        assert_eq!(count(&fleet.town.events(), "merge.dropped", Some("gt-a")), 1);
+        assert_eq!(files(&fleet, "main"), Vec::<String>::new());
+    }
 }
