@@ -315,7 +315,7 @@ impl<'a> Worker<'a> {
                     self.store.drop_merge(&merge.id, &reason, &stamp).map_err(TownError::from)?;
                     self.worked.returned.push((merge.bead, reason));
                 }
-                Err(error) => return Err(Stop::Failed(error.into())),
+                Err(error) => return Err(error.into()),
             }
         }
         if !there.is_empty() {

@@ -118,7 +118,9 @@ impl Git {
 
 /// What git said when it did not do something.
 pub(crate) fn complaint(dir: &Path, doing: &str, output: &Output) -> GitError {
-    GitError::Complaint { doing: format!("{doing} in {}", dir.display()), said: said(&output.stderr) }
+    let said =
+        if output.status.code().is_none() { format!("it ended by {}", output.status) } else { said(&output.stderr) };
+    GitError::Complaint { doing: format!("{doing} in {}", dir.display()), said }
 }
 
 pub(crate) fn text_of(bytes: &[u8]) -> String {

@@ -26,7 +26,7 @@ pub use self::refs::{branches, exclude, forget, forget_at, is_ignored, keep, kep
 pub use self::remote::{Base, base, push, push_branch};
 pub use self::salvage::{Salvage, salvage};
 pub use self::workbench::{Stacked, Workbench};
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, complaint};
 use crate::worktree::WorktreeError;
 
 #[derive(Debug, Error)]
@@ -112,7 +112,12 @@ pub fn branch_tip(repository: &Path, branch: &str) -> Result<Option<String>, Mer
 pub fn find_commit(repository: &Path, name: &str) -> Result<Option<String>, MergeError> {
     let commit = format!("{name}^{{commit}}");
     let found = Git::at(repository).args(["rev-parse", "--quiet", "--verify", "--end-of-options", &commit]).output()?;
-    Ok(found.status.success().then(|| crate::git::text_of(&found.stdout)))
+    match found.status.code() {
+        Some(0) => Ok(Some(crate::git::text_of(&found.stdout))),
+        Some(1) => Ok(None),
+        // It was killed, or there is no repository: that says nothing about the commit.
+        _ => Err(complaint(repository, "find a commit", &found).into()),
+    }
 }
 
 /// As [`find_commit`], where there must be one.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::history::{is_part_of, no_target};
 use super::{MergeError, commit_of, find_commit, here, there};
 use crate::child::seconds;
-use crate::git::{Git, said, text_of};
+use crate::git::{Git, complaint, said, text_of};
 
 /// What is merged onto.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Base {
 
 /// Asks the origin, if there is one, and finds where `target` stands: here or there, whichever is ahead.
 pub fn base(repository: &Path, target: &str, timeout: Duration) -> Result<Base, MergeError> {
-    let has_remote = Git::at(repository).args(["remote", "get-url", "origin"]).succeeds()?;
+    let has_remote = has_origin(repository)?;
     if has_remote {
         fetch(repository, target, timeout)?;
     }
@@ -30,6 +30,16 @@ pub fn base(repository: &Path, target: &str, timeout: Duration) -> Result<Base, 
         (None, None) => return Err(no_target(repository, target)),
     };
     Ok(Base { commit, has_remote })
+}
+
+fn has_origin(repository: &Path) -> Result<bool, MergeError> {
+    const NO_SUCH_REMOTE: i32 = 2;
+    let asked = Git::at(repository).args(["remote", "get-url", "origin"]).output()?;
+    match asked.status.code() {
+        Some(0) => Ok(true),
+        Some(NO_SUCH_REMOTE) => Ok(false),
+        _ => Err(complaint(repository, "look for the origin", &asked).into()),
+    }
 }
 
 fn whichever_is_ahead(repository: &Path, target: &str, here: String, there: String) -> Result<String, MergeError> {

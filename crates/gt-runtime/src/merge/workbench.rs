@@ -5,10 +5,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 use super::history::merge_base;
 use super::{MergeError, commit_of, git_dir, identified, io_error};
-use crate::git::{Git, text_of};
+use crate::git::{Git, complaint, text_of};
 use crate::worktree;
 
 /// In git's directory of a worktree that may be cleaned.
@@ -87,7 +88,12 @@ impl Workbench {
         let files = self.conflicts()?;
         self.reset(&before)?;
         if files.is_empty() {
-            return Ok(Stacked::Failed { said: text_of(&merged.stderr) });
+            let said = text_of(&merged.stderr);
+            return if is_of_the_machine(merged.status, &said) {
+                Err(complaint(&self.path, "merge", &merged).into())
+            } else {
+                Ok(Stacked::Failed { said })
+            };
         }
         Ok(Stacked::Conflict { files })
     }
@@ -117,6 +123,21 @@ impl Workbench {
     fn git(&self, arguments: &[&str]) -> Git {
         Git::without_hooks_at(&self.path).args(arguments)
     }
+}
+
+/// Whether git was killed, or found no room: that says nothing about the commit.
+fn is_of_the_machine(status: ExitStatus, said: &str) -> bool {
+    const SAID: [&str; 8] = [
+        "unable to write",
+        "No space left on device",
+        "Disk quota exceeded",
+        "Read-only file system",
+        "Input/output error",
+        "Too many open files",
+        "Cannot allocate memory",
+        "Out of memory",
+    ];
+    status.code().is_none() || SAID.iter().any(|known| said.contains(known))
 }
 
 /// A worktree without the mark is one that was just made, and then it is empty; anything else is somebody's.

@@ -172,3 +172,19 @@ fn a_bare_repository_has_a_workbench_too() {
     let empty = Workbench::open(&yard.path("empty.git"), &yard.path("other/main")).unwrap_err();
     assert!(empty.to_string().ends_with("has no commits yet"), "{empty}");
 }
+
+#[test]
+fn what_git_has_no_room_for_is_not_the_works_fault() {
+    let yard = Yard::new();
+    let work = yard.work("gt/one", "one", "1\n");
+    let bench = bench(&yard);
+    bench.reset("main").unwrap();
+    fs::write(yard.rig.join(".git/info/attributes"), "one filter=full\n").unwrap();
+    git(&yard.rig, &["config", "filter.full.smudge", "echo No space left on device >&2; false"]);
+    git(&yard.rig, &["config", "filter.full.required", "true"]);
+    match bench.merge(&work, "Merge one") {
+        Err(MergeError::Git { doing, .. }) => assert!(doing.starts_with("merge in "), "{doing}"),
+        other => panic!("there is no room, but: {other:?}"),
+    }
+    assert_eq!(git(bench.path(), &["rev-parse", "HEAD"]), yard.tip("main"));
+}

@@ -129,6 +129,39 @@ fn what_git_cannot_merge_though_nothing_conflicts_comes_back_and_the_others_are_
     assert!(reason.contains("it cannot be merged into main") && reason.contains("filter"), "{reason}");
 }
 
+/// A git that is killed the first time that the refinery asks it each of these.
+const MORTAL: &str = r#"#!/bin/bash
+case "${GT_RUN:+agent} $*" in
+agent*) ;;
+*'merge --no-ff'*) mkdir "$HOME/died-merging" 2> /dev/null && kill -9 $$ ;;
+*refs/*) ;;
+*'--verify --end-of-options'*) mkdir "$HOME/died-looking" 2> /dev/null && kill -9 $$ ;;
+esac
+PATH=${PATH#*:} exec git "$@"
+"#;
+
+#[test]
+fn a_git_that_is_killed_says_nothing_about_the_work() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let fleet = fleet(WORKS);
+    let (bin, git) = (fleet.home("mortal"), fleet.home("mortal/git"));
+    std::fs::create_dir(&bin).expect("the home can be written");
+    std::fs::write(&git, MORTAL).expect("the home can be written");
+    std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).expect("it is there");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    fleet.start_daemon_with(&[("PATH", &path)]);
+    let beads = sling(&fleet, &["gt-a"], &["--base-branch", "main"]);
+    fleet.until_done(&beads);
+    for name in ["died-merging", "died-looking"] {
+        assert!(fleet.home(name).exists(), "{name}");
+    }
+    let events = fleet.town.events();
+    for kind in ["merge.returned", "merge.dropped"] {
+        assert_eq!(count(&events, kind, None), 0, "{kind}: {}", last_of(&fleet, kind, "reason"));
+    }
+    assert_merged_once(&fleet, "gt-a");
+}
+
 #[test]
 fn what_a_person_commits_here_while_gates_run_parts_nothing() {
     let fleet = fleet(WORKS);
