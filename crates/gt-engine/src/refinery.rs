@@ -345,8 +345,8 @@ impl<'a> Worker<'a> {
             let base = self.settle(rig, repository, base, first)?;
             return self.settle(rig, repository, base, second);
         }
-        if matches!(flaw, Flaw::Gate { .. }) {
-            self.check_base(rig, repository, &bench, &base)?;
+        if let Some(reason) = self.flaw_of_base(rig, repository, &bench, &base, &flaw)? {
+            return Err(Stop::Hold(reason));
         }
         for merge in stack.merges {
             self.give_back(repository, &base, &merge, &flaw)?;
@@ -354,14 +354,24 @@ impl<'a> Worker<'a> {
         Ok(base)
     }
 
-    /// A target that does not pass its own gates is held, and nobody is blamed.
-    fn check_base(&mut self, rig: &Rig, repository: &Path, bench: &Workbench, base: &Base) -> Result<(), Stop> {
+    /// A target that does not pass its own gates is held with this reason, and nobody is blamed.
+    fn flaw_of_base(
+        &mut self,
+        rig: &Rig,
+        repository: &Path,
+        bench: &Workbench,
+        base: &Base,
+        flaw: &Flaw,
+    ) -> Result<Option<String>, Stop> {
+        if !matches!(flaw, Flaw::Gate { .. }) {
+            return Ok(None);
+        }
         bench.reset(&base.commit)?;
         match self.pass_gates(rig, repository, bench, &base.commit)? {
-            Verdict::Passed => Ok(()),
+            Verdict::Passed => Ok(None),
             Verdict::Failed(flaw) => {
                 let words = flaw.words(&self.target.branch).replacen("with it ", "", 1);
-                Err(Stop::Hold(format!("without anything new, {words}")))
+                Ok(Some(format!("without anything new, {words}")))
             }
         }
     }

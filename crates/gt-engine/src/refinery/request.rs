@@ -22,6 +22,13 @@ pub(super) const OPEN: [&str; 2] = ["a pull request is open", "pull requests are
 /// A name of a request is no longer than this.
 const NAME_CHARS: usize = 500;
 
+/// Whether a request is open now.
+enum Opened {
+    Yes,
+    /// It came back, or waits because the target itself is flawed.
+    Not(Option<String>),
+}
+
 impl Worker<'_> {
     /// Opens what is not open, and looks at what is. Says whether to look again at once.
     pub(super) fn request(
@@ -31,14 +38,24 @@ impl Worker<'_> {
         base: &Base,
         waiting: Vec<Merge>,
     ) -> Result<bool, Stop> {
-        let mut n_open = 0;
+        let (mut n_open, mut held) = (0, None);
         for merge in waiting {
             let is_open = if is_requested(&merge) {
                 self.look_at(rig, repository, &merge)?
             } else {
-                self.open(rig, repository, base, &merge)?
+                match self.open(rig, repository, base, &merge)? {
+                    Opened::Not(reason) => {
+                        // Others are looked at all the same: one of them may be what mends it.
+                        held = reason.or(held);
+                        false
+                    }
+                    Opened::Yes => true,
+                }
             };
             n_open += usize::from(is_open);
+        }
+        if let Some(reason) = held {
+            return Err(Stop::Hold(reason));
         }
         if n_open == 0 {
             return self.free();
@@ -51,13 +68,18 @@ impl Worker<'_> {
         Ok(false)
     }
 
-    /// Only what can be merged and passes here is asked for. Says whether a request is open now.
-    fn open(&mut self, rig: &Rig, repository: &Path, base: &Base, merge: &Merge) -> Result<bool, Stop> {
+    /// Only what can be merged and passes here is asked for.
+    fn open(&mut self, rig: &Rig, repository: &Path, base: &Base, merge: &Merge) -> Result<Opened, Stop> {
         let bench = Workbench::open(repository, &self.dir.join("tree"))?;
-        let Some(stack) = self.stack(repository, &bench, base, vec![merge.clone()])? else { return Ok(false) };
+        let Some(stack) = self.stack(repository, &bench, base, vec![merge.clone()])? else {
+            return Ok(Opened::Not(None));
+        };
         if let Verdict::Failed(flaw) = self.pass_gates(rig, repository, &bench, &stack.tip)? {
-            self.give_back(repository, base, merge, &flaw)?;
-            return Ok(false);
+            let held = self.flaw_of_base(rig, repository, &bench, base, &flaw)?;
+            if held.is_none() {
+                self.give_back(repository, base, merge, &flaw)?;
+            }
+            return Ok(Opened::Not(held));
         }
         if base.has_remote {
             merge::push_branch(repository, &merge.tip, &merge.branch, REMOTE_TIMEOUT)?;
@@ -70,7 +92,7 @@ impl Worker<'_> {
         }
         let stamp = self.stamp();
         self.store.record_requested(&merge.id, &request, &stamp).map_err(TownError::from)?;
-        Ok(true)
+        Ok(Opened::Yes)
     }
 
     fn look_at(&mut self, rig: &Rig, repository: &Path, merge: &Merge) -> Result<bool, Stop> {

@@ -216,6 +216,22 @@ fn a_base_that_fails_its_own_gate_holds_the_branch_and_nobody_is_blamed() {
     fleet.assert_at_rest(&beads);
 }
 
+#[test]
+fn a_protected_base_that_fails_its_own_gate_holds_too_and_what_mends_it_is_asked_for() {
+    let fleet = with_requests();
+    fleet.script(&format!("if [ $GT_BEAD = gt-mend ]; then git rm --quiet broken; fi; {WORKS}"));
+    commit_here(&fleet, "broken", "");
+    fleet.town.git(&["-C", "shop", "push", "--quiet", "origin", "main"]);
+    set_gates(&fleet, "shop", "test ! -e broken");
+    sling(&fleet, &["gt-a"], &[]);
+    fleet.until_events("merge.held", None, 1);
+    let why = explain(&fleet, "gt-a");
+    assert!(why.contains("without anything new, main does not pass the gate `test ! -e broken`"), "{why}");
+    sling(&fleet, &["gt-mend"], &[]);
+    fleet.until_events("merge.requested", Some("gt-mend"), 1);
+    assert_eq!(count(&fleet.town.events(), "merge.returned", None), 0, "somebody was blamed");
+}
+
 /// What mends a base that does not pass is merged like anything else, and with it whoever waited for that.
 #[test]
 fn a_base_that_fails_its_own_gate_is_mended_by_work_too() {
