@@ -72,6 +72,9 @@ pub trait Worktrees: Send + Sync {
     /// The branch that is checked out in it.
     fn branch(&self, path: &Path) -> Option<String>;
 
+    /// Sees to it that a branch has the commits that are checked out in it, where that loses none.
+    fn bring_along(&self, _path: &Path, _branch: &str) {}
+
     /// What would be lost with it.
     fn unsaved(&self, path: &Path) -> Option<String>;
 
@@ -217,6 +220,11 @@ impl Worktrees for Git {
 
     fn branch(&self, path: &Path) -> Option<String> {
         worktree::branch(path).ok().flatten()
+    }
+
+    fn bring_along(&self, path: &Path, branch: &str) {
+        // Where it cannot be, the commits stay where they are.
+        worktree::bring_along(path, branch).unwrap_or_default();
     }
 
     fn unsaved(&self, path: &Path) -> Option<String> {

@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 use self::git::{git, run_git, text_of};
-pub use self::history::{last_made, n_beyond, restore_branch};
+pub use self::history::{bring_along, last_made, n_beyond, restore_branch};
 use self::place::Place;
 
 /// How a worktree came to be ready.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gt_core::run::RunState;
-use gt_runtime::Handle;
+use gt_runtime::{Handle, merge};
 use gt_store::{Ended, Findings, Run, Started, Store};
 
 use super::Dispatcher;
@@ -67,6 +67,10 @@ impl Dispatcher {
         let (around, town) = (&*self.around, &self.town);
         let unsaved = |ended: &mut Ended| {
             let Some(tree) = ended.worktree.as_deref().map(Path::new) else { return };
+            // Whoever comes next is told of this branch, and may begin there.
+            if let Some(branch) = ended.branch.as_deref() {
+                around.worktrees().bring_along(tree, branch);
+            }
             ended.kept = around.worktrees().unsaved(tree);
             if ended.kept.is_some() {
                 let patch = town.salvage_dir().join(format!("{}.patch", ended.run));
@@ -77,7 +81,8 @@ impl Dispatcher {
         surroundings::for_each(around, findings.ended.iter_mut().collect(), unsaved);
     }
 
-    /// The worktree that was made for a run whose start is not recorded, and the branch that is in it.
+    /// The worktree that was made for a run whose start is not recorded, and its branch; where that was not made or is gone,
+    /// the one that is in it.
     pub(super) fn workplace(
         &self,
         run: &Run,
@@ -88,7 +93,9 @@ impl Dispatcher {
             return Ok(None);
         }
         let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };
-        let found = worktrees::of_run(self.around.worktrees(), &self.town, &assignment);
-        Ok(found.map(|(path, branch)| (path.display().to_string(), branch)))
+        let (trees, own) = (self.around.worktrees(), worktrees::branch_name(&assignment));
+        let Some((path, branch)) = worktrees::of_run(trees, &self.town, &assignment) else { return Ok(None) };
+        let has_own = trees.has_git() && matches!(merge::branch_tip(&path, &own), Ok(Some(_)));
+        Ok(Some((path.display().to_string(), if has_own { Some(own) } else { branch })))
     }
 }

@@ -26,3 +26,25 @@ pub fn restore_branch(repository: &Path, branch: &str, commit: &str) -> Result<(
     let arguments = ["branch", "--no-track", branch, commit].map(AsRef::as_ref);
     run_git(repository, "make a branch again", &arguments).map(drop)
 }
+
+/// Brings a branch to what is checked out in a worktree, if that builds on it and nobody has it checked out: whoever worked on
+/// another branch, or on none, has left their commits there too. One that is gone is made again if nobody else has them.
+pub fn bring_along(path: &Path, branch: &str) -> Result<(), WorktreeError> {
+    let current = super::branch(path)?;
+    if current.as_deref() == Some(branch) {
+        return Ok(());
+    }
+    let is_wanted = if let Some(tip) = super::commit_of(path, &format!("refs/heads/{branch}"))? {
+        Git::at(path).args(["merge-base", "--is-ancestor", &tip, "HEAD"]).succeeds()?
+    } else {
+        let asked = ["for-each-ref", "--format=%(refname)", "--contains=HEAD", "refs/heads", "refs/remotes"];
+        let own = current.map(|current| format!("refs/heads/{current}"));
+        let holders = Git::at(path).args(asked).run("look for branches")?;
+        holders.lines().all(|holder| Some(holder) == own.as_deref())
+    };
+    if is_wanted {
+        let brings = ["branch", "--quiet", "--force", "--no-track", branch, "HEAD"];
+        Git::without_hooks_at(path).args(brings).run("bring a branch along")?;
+    }
+    Ok(())
+}

@@ -116,6 +116,36 @@ fn a_fresh_run_goes_on_where_the_one_before_handed_over() {
     fleet.assert_at_rest(&beads);
 }
 
+/// Ways to leave the branch that a run was given.
+const ELSEWHERE: [&str; 3] =
+    ["git switch --quiet --create mine", "git switch --quiet --detach", "git branch --move renamed"];
+
+#[test]
+fn a_fresh_run_goes_on_from_wherever_the_one_before_it_has_committed() {
+    for leave in ELSEWHERE {
+        let fleet = fleet(&format!(
+            "if [ -e part ]; then {COMMITS}; gt done; exit; fi; mkdir \"$HOME/once\" || {{ gt done --no-changes; exit; }}\n\
+             {leave}; echo 1 > part; git add -A; git commit --quiet --message=part; gt handoff 'the printer is next'"
+        ));
+        fleet.start_daemon();
+        let beads = sling(&fleet, &["gt-a"], &[]);
+        fleet.until_done(&beads);
+        assert_eq!(files(&fleet, "main"), ["gt-a.txt", "part"], "{leave}");
+        fleet.assert_at_rest(&beads);
+    }
+}
+
+#[test]
+fn what_a_killed_agent_has_committed_elsewhere_is_found_by_the_next() {
+    for leave in ELSEWHERE {
+        let fleet = fleet(&DIES.replace("echo one >", &format!("{leave}; echo one >")));
+        fleet.start_daemon();
+        let beads = sling(&fleet, &["gt-a"], &[]);
+        fleet.until_done(&beads);
+        assert_eq!(files(&fleet, "main"), ["gt-a.txt", "tracked", "untracked"], "{leave}");
+    }
+}
+
 /// The first commits, changes more, and is killed; the second finds both.
 const DIES: &str = r#"
 gt prime > "$HOME/prime-$GT_RUN"
