@@ -35,6 +35,16 @@ fn a_clean_checkout_is_moved_with_its_files() {
 }
 
 #[test]
+fn how_somebody_likes_to_merge_does_not_matter() {
+    let (yard, base, work) = yard_with_work();
+    git(&yard.rig, &["config", "branch.main.mergeoptions", "--squash"]);
+    git(&yard.rig, &["config", "merge.verifySignatures", "true"]);
+    land(&yard.rig, "main", &base, &work).unwrap();
+    assert_eq!(yard.tip("main"), work);
+    assert_eq!(git(&yard.rig, &["status", "--porcelain"]), "");
+}
+
+#[test]
 fn a_checkout_with_changes_is_left_alone() {
     let (yard, base, work) = yard_with_work();
     fs::write(yard.rig.join("file"), "mine\n").unwrap();
