@@ -267,6 +267,7 @@ impl<'a> Worker<'a> {
             desk.lay_out(&waiting);
             return self.request(&rig, &repository, &base, waiting);
         }
+        Workbench::open(&repository, &self.dir.join("tree"))?.leave_branch()?;
         merge::can_land(&repository, &self.target.branch).map_err(|error| Stop::Hold(crate::chain(&error)))?;
         let batch = self.batch(waiting);
         desk.lay_out(&batch);
@@ -421,6 +422,7 @@ impl<'a> Worker<'a> {
         let place = gates::Place { bench, commit, dir: &self.dir };
         let timeout = self.settings.gate_timeout();
         let judged = self.gates.judge(&self.settings.gates(&rig.name), &tree, &env, &place, timeout)?;
+        bench.leave_branch()?;
         match judged {
             _ if is_ending() => Err(Stop::Again),
             Judged::Sure(verdict) => Ok(verdict),

@@ -55,6 +55,16 @@ impl Workbench {
         &self.path
     }
 
+    /// Leaves the branch that a gate may have checked out here: the target would be in the way of its own landing.
+    pub fn leave_branch(&self) -> Result<(), MergeError> {
+        if worktree::branch(&self.path)?.is_some() {
+            self.remove_dead_locks()?;
+            let commit = commit_of(&self.path, "HEAD")?;
+            self.git(&["update-ref", "--no-deref", "HEAD", &commit]).run("leave a branch")?;
+        }
+        Ok(())
+    }
+
     /// Makes the files those of `commit`, whatever was under way; ignored files stay.
     pub fn reset(&self, commit: &str) -> Result<(), MergeError> {
         self.restore(commit)?;

@@ -211,6 +211,19 @@ fn a_gate_judges_what_is_merged_and_not_what_another_gate_or_caller_left() {
 }
 
 #[test]
+fn a_gate_that_checks_the_target_out_is_not_in_the_way_of_landing() {
+    let fleet = fleet(WORKS);
+    fleet.town.git(&["-C", "shop", "switch", "--quiet", "--create", "elsewhere"]);
+    set_gates(&fleet, "shop", "git checkout --quiet main && touch dirty && git add dirty");
+    fleet.start_daemon();
+    let beads = sling(&fleet, &["gt-a"], &["--base-branch", "main"]);
+    fleet.until_done(&beads);
+    assert_merged_once(&fleet, "gt-a");
+    assert_eq!(files(&fleet, "main"), ["gt-a.txt"]);
+    assert_eq!(count(&fleet.town.events(), "merge.held", None), 0);
+}
+
+#[test]
 fn direct_work_does_not_ask_the_gates_of_others() {
     let ends = "ls \"$HOME\" > \"$HOME/new-$GT_BEAD\"; mv \"$HOME/new-$GT_BEAD\" \"$HOME/then-$GT_BEAD\"; \
                 while [ ! -e \"$HOME/over\" ]; do sleep 0.02; done";
