@@ -7,6 +7,7 @@
 mod git;
 mod history;
 mod place;
+mod submodules;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -45,6 +46,8 @@ pub struct State {
 pub enum WorktreeError {
     #[error("{} has work that is on no branch", path.display())]
     Dirty { path: PathBuf },
+    #[error("{} has a submodule with commits that none of its remotes has", path.display())]
+    LoneSubmodule { path: PathBuf },
     #[error("{} is in use for something else: it is no worktree of {}", path.display(), repository.display())]
     NotAWorktree { path: PathBuf, repository: PathBuf },
     #[error("{} has no commits yet", repository.display())]
@@ -88,7 +91,7 @@ pub fn prepare(repository: &Path, path: &Path, branch: &str, base: &str) -> Resu
             Ok(Prepared::Switched)
         }
         Place::Free { stale } => {
-            clear(path, stale.as_deref())?;
+            clear(&common_dir, path, stale.as_deref())?;
             let how = new_branch_option(repository, branch, base, &start)?;
             let path = path.as_os_str();
             let add = ["worktree", "add", "--quiet", how, branch].map(AsRef::as_ref);
@@ -106,7 +109,7 @@ pub(crate) fn prepare_bare(repository: &Path, path: &Path) -> Result<(), Worktre
     match Place::look(repository, &common_dir, path)? {
         Place::Worktree(_) => Ok(()),
         Place::Free { stale } => {
-            clear(path, stale.as_deref())?;
+            clear(&common_dir, path, stale.as_deref())?;
             let start = any_commit(repository)?;
             let add = ["worktree", "add", "--quiet", "--detach", "--no-checkout"].map(AsRef::as_ref);
             run_git(repository, "add a worktree", &[&add[..], &[path.as_os_str(), start.as_ref()]].concat())?;
@@ -152,13 +155,25 @@ pub fn remove(repository: &Path, path: &Path, is_forced: bool) -> Result<(), Wor
             if !is_forced {
                 refuse_unsaved(path)?;
             }
+            leave_submodules(&common_dir, path, worktree.desk(), is_forced)?;
             let arguments = ["worktree", "remove", "--force"].map(AsRef::as_ref);
             run_git(repository, "remove a worktree", &[&arguments[..], &[path.as_os_str()]].concat())?;
             Ok(())
         }
-        Place::Free { stale } => clear(path, stale.as_deref()),
+        Place::Free { stale } => clear(&common_dir, path, stale.as_deref()),
         Place::Taken => Err(not_a_worktree(repository, path)),
     }
+}
+
+/// The repositories of submodules go with the worktree: one whose commits are nowhere else is kept, or the worktree is.
+fn leave_submodules(common_dir: &Path, path: &Path, desk: &Path, is_forced: bool) -> Result<(), WorktreeError> {
+    for submodule in submodules::lone(desk)? {
+        if !is_forced {
+            return Err(WorktreeError::LoneSubmodule { path: path.to_owned() });
+        }
+        submodules::keep(common_dir, &submodule)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn common_dir(repository: &Path) -> Result<PathBuf, WorktreeError> {
@@ -232,8 +247,11 @@ pub(crate) fn is_astray(path: &Path) -> Result<bool, WorktreeError> {
     Ok(run_git(path, "look for branches", &arguments)?.is_empty())
 }
 
-/// Removes what an interrupted attempt left.
-fn clear(path: &Path, stale: Option<&Path>) -> Result<(), WorktreeError> {
+/// Removes what an interrupted attempt left, or somebody who removed the directory.
+fn clear(common_dir: &Path, path: &Path, stale: Option<&Path>) -> Result<(), WorktreeError> {
+    if let Some(desk) = stale {
+        leave_submodules(common_dir, path, desk, true)?;
+    }
     for leftover in [Some(path), stale].into_iter().flatten() {
         match fs::remove_dir_all(leftover) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {

@@ -113,9 +113,15 @@ impl<'a> Index<'a> {
             let listed = self.git(question).run_for_bytes("look for changes")?;
             paths.extend(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec));
         }
+        // Of a submodule only its commit is saved, so one with changes is left out.
+        let everything = ["diff-files", "--name-only", "--ignore-submodules=none", "-z"];
+        let changed = self.git(&everything).run_for_bytes("look for changes")?;
+        let changed = changed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
+        let dirty: Vec<_> = changed.filter(|path| !paths.contains(path)).collect();
         let top = Git::at(self.worktree).args(["rev-parse", "--show-toplevel"]).run("find the worktree")?;
         let can_save = |path: &Vec<u8>| can_save(&Path::new(&top).join(OsStr::from_bytes(path)));
-        let (saved, left_out): (Vec<_>, Vec<_>) = paths.into_iter().partition(can_save);
+        let (saved, mut left_out): (Vec<_>, Vec<_>) = paths.into_iter().partition(can_save);
+        left_out.extend(dirty);
         let plainly = ["-c", "core.safecrlf=false", "update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
         self.git(&plainly).input(&terminated(&saved))?.run("save changes")?;
         self.settle(&left_out)?;

@@ -55,6 +55,10 @@ impl Place {
 }
 
 impl Worktree {
+    pub(super) fn desk(&self) -> &Path {
+        &self.desk
+    }
+
     /// Puts a clean worktree on a new branch.
     pub(super) fn switch(&self, path: &Path, how: &str, branch: &str, start: &str) -> Result<(), WorktreeError> {
         let mark = self.desk.join(SWITCHING);

@@ -241,3 +241,40 @@ fn many_may_prepare_in_one_repository_at_once() {
     assert_eq!(prepared.iter().filter(|prepared| **prepared == Prepared::Made).count(), 6);
     assert_eq!(prepared.iter().filter(|prepared| **prepared == Prepared::Found).count(), 6);
 }
+
+/// A worktree with a submodule, and a commit in that which nobody else has.
+fn with_commit_in_submodule(repository: &Repository) -> String {
+    let lib = Repository::new();
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.path.to_str().unwrap(), "lib"];
+    repository.git(&add);
+    repository.git(&["commit", "--quiet", "-m", "a submodule"]);
+    repository.prepare("gt/one").unwrap();
+    let update = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"];
+    git_in(&repository.worktree(), &update);
+    let inner = repository.worktree().join("lib");
+    let identity = ["-c", "user.email=test@example.org", "-c", "user.name=Test"];
+    git_in(&inner, &[&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "inner"]].concat());
+    let made = git_in(&inner, &["rev-parse", "HEAD"]);
+    git_in(&inner, &["branch", "side"]);
+    git_in(&inner, &["checkout", "--quiet", "HEAD~1"]);
+    made
+}
+
+#[test]
+fn commits_that_only_a_submodule_of_it_has_outlive_a_worktree() {
+    for is_gone in [false, true] {
+        let repository = Repository::new();
+        let made = with_commit_in_submodule(&repository);
+        if is_gone {
+            fs::remove_dir_all(repository.worktree()).unwrap();
+            repository.prepare("gt/two").unwrap();
+        } else {
+            let refused = remove(&repository.path, &repository.worktree(), false);
+            assert!(matches!(refused, Err(WorktreeError::LoneSubmodule { .. })), "{refused:?}");
+            remove(&repository.path, &repository.worktree(), true).unwrap();
+        }
+        let mut kept = fs::read_dir(repository.path.join(".git/gt-submodules")).unwrap();
+        let kept = git_in(&kept.next().unwrap().unwrap().path(), &["rev-parse", "side"]);
+        assert_eq!(kept, made);
+    }
+}

@@ -200,3 +200,17 @@ fn only_names_of_ours_are_taken() {
     let refused = salvage(&yard.rig, "refs/heads/main", &patch(&yard));
     assert!(matches!(refused, Err(MergeError::ForeignRef { .. })));
 }
+
+#[test]
+fn a_submodule_with_changes_is_named() {
+    let yard = Yard::with_origin();
+    let origin = yard.path("origin.git");
+    let submodule = ["-c", "protocol.file.allow=always", "submodule", "--quiet"];
+    git(&yard.rig, &[&submodule[..], &["add", origin.to_str().unwrap(), "lib"]].concat());
+    git(&yard.rig, &["commit", "--quiet", "-m", "a submodule"]);
+    let worktree = yard.worktree("gt/one");
+    git(&worktree, &[&submodule[..], &["update", "--init"]].concat());
+    assert_eq!(save(&yard, &worktree), None);
+    fs::write(worktree.join("lib/file"), "changed\n").unwrap();
+    assert_eq!(save(&yard, &worktree).unwrap().left_out, ["lib"]);
+}
