@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::town::{GT, Town};
 
-/// How long a fact may take on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a fact may take on a very busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// An agent that says that it started and ends its bead, with nothing to change.
 pub(crate) const FINISHES: &str = "gt done --no-changes";

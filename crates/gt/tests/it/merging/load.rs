@@ -18,8 +18,10 @@ const GATE: &str = "! ls | grep -q '^bad' && test \"$(grep -c '^slot' ledger)\" 
 
 /// Each adds its mark below its own line of two files that all write to. Three of a rig begin at the first commit and change
 /// the same line, so two of them are in conflict; two break the gate. What broke the gate is mended by whoever works on
-/// it again; what is in conflict is put off for a person.
+/// it again; what is in conflict is put off for a person. Whoever loses a program that it has called, because that was killed,
+/// gives up.
 const AGENT: &str = r#"
+set -e
 save() { git add -A && git commit --quiet --message="$1" && git rev-parse HEAD >> "$HOME/commits-$GT_RIG"; }
 gt prime > "$HOME/prime-$GT_RUN"
 branch=$(sed -n 's/^Its commits are on the branch \(.*\); you start.*/\1/p' "$HOME/prime-$GT_RUN")
