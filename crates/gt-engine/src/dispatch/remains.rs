@@ -43,8 +43,11 @@ impl Dispatcher {
         store: &mut Store,
         settings: &Settings,
     ) -> Result<Ended, TownError> {
-        let (worktree, branch) = match run.state {
-            RunState::Starting => self.workplace(run, store, settings)?.unzip(),
+        // A start that waits to be recorded is recorded together with this end, and says where it was.
+        let pending = self.pending.iter().find(|start| start.run == run.id);
+        let (worktree, branch) = match (run.state, pending) {
+            (RunState::Starting, None) => self.workplace(run, store, settings)?.unzip(),
+            (RunState::Starting, Some(start)) => (start.worktree.clone(), Some(start.branch.clone())),
             _ => (run.worktree.clone(), Some(run.branch.clone())),
         };
         Ok(Ended {
