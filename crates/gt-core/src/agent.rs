@@ -1,6 +1,6 @@
 //! What agents tell: lines of each vendor become facts, and facts what is known of a run. // SPEC P5, D5
 //!
-//! Owns the words for activity, needs, usage and failures, and how facts of several sources join. Which line means what is
+//! Owns the words for activity, needs and failures, and how facts of several sources join. Which line means what is
 //! in a file for each vendor. Reading files and acting on what is known is the engine's. Lines come from strangers:
 //! whatever is in them, nothing here fails or grows without bound, and what is not known is passed over.
 
@@ -10,6 +10,8 @@ mod gemini;
 mod hook;
 mod opencode;
 mod record;
+mod reply;
+mod usage;
 mod words;
 
 use std::collections::BTreeSet;
@@ -21,6 +23,11 @@ use sha2::{Digest as _, Sha256};
 use crate::run::Outcome;
 
 pub use hook::{Hook, read_hook};
+pub use reply::{REPLY_BYTES_MAX, cut, speech};
+pub use usage::Usage;
+pub use words::is_lost_conversation;
+
+use reply::Reply;
 
 /// Longest line of a stream that is looked at.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
@@ -66,6 +73,11 @@ impl Vendor {
             Vendor::Gemini => "gemini",
             Vendor::Opencode => "opencode auth login",
         }
+    }
+
+    /// Whether a turn that goes on with a conversation tells what all turns of it have used together.
+    pub fn counts_conversations(self) -> bool {
+        self == Vendor::Codex
     }
 }
 
@@ -234,40 +246,6 @@ impl Failure {
     }
 }
 
-/// What a run has used, in all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// All that the model read, cached or not.
-    pub tokens_in: u64,
-    pub tokens_out: u64,
-    /// The part of what it read that came from a cache.
-    pub tokens_cached: u64,
-    /// Millionths of a US dollar.
-    pub cost_micros: u64,
-}
-
-impl Usage {
-    fn plus(self, other: Usage) -> Usage {
-        Usage {
-            tokens_in: self.tokens_in.saturating_add(other.tokens_in),
-            tokens_out: self.tokens_out.saturating_add(other.tokens_out),
-            tokens_cached: self.tokens_cached.saturating_add(other.tokens_cached),
-            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
-        }
-    }
-
-    /// What is used does not become less.
-    #[must_use]
-    pub fn most(self, other: Usage) -> Usage {
-        Usage {
-            tokens_in: self.tokens_in.max(other.tokens_in),
-            tokens_out: self.tokens_out.max(other.tokens_out),
-            tokens_cached: self.tokens_cached.max(other.tokens_cached),
-            cost_micros: self.cost_micros.max(other.cost_micros),
-        }
-    }
-}
-
 /// Where a fact comes from; the later is the stronger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
@@ -291,6 +269,14 @@ enum Fact {
     Total(Usage),
     /// Used by one step; the same step may be told again.
     Step(String, Usage),
+    /// What the conversation fills of the context window, by the last call of the model.
+    Context(u64),
+    /// This is added to its reply.
+    Said(String),
+    /// What it says from here on is another answer.
+    SaidAll,
+    /// This is its reply, whatever it said on the way.
+    Replied(String),
     /// It tries again by itself.
     Failing(Failure),
     /// Its turn is over with it.
@@ -311,6 +297,8 @@ pub struct Told {
     steps: Usage,
     step: Option<(String, Usage)>,
     total: Usage,
+    context: Option<u64>,
+    reply: Reply,
     /// When the last hook was called.
     hooked_at: Option<Timestamp>,
 }
@@ -318,18 +306,8 @@ pub struct Told {
 impl Told {
     /// Takes in a line that an agent printed at this time. What is no line of the vendor's changes nothing.
     pub fn hear_line(&mut self, vendor: Vendor, line: &str, at: Timestamp) {
-        let line = line.trim();
-        if !line.starts_with('{') || line.len() > LINE_BYTES_MAX {
-            return;
-        }
-        let Ok(value) = serde_json::from_str::<Value>(line) else { return };
-        let facts = match vendor {
-            Vendor::Claude => claude::facts(&value),
-            Vendor::Codex => codex::facts(&value, at),
-            Vendor::Gemini => gemini::facts(&value, at),
-            Vendor::Opencode => opencode::facts(&value, at),
-        };
-        for fact in facts {
+        let Some(value) = parse(line) else { return };
+        for fact in facts(vendor, &value, at) {
             self.take(fact, Source::Stream, at);
         }
     }
@@ -350,7 +328,7 @@ impl Told {
         let Ok(value) = serde_json::from_str::<Value>(line) else { return };
         let (facts, at) = record::facts(vendor, &value, now);
         for fact in facts {
-            let is_usage = matches!(fact, Fact::Total(_) | Fact::Step(..));
+            let is_usage = matches!(fact, Fact::Total(_) | Fact::Step(..) | Fact::Context(_));
             if is_usage || self.hooked_at.is_none_or(|hooked_at| at >= hooked_at) {
                 self.take(fact, Source::Hook, at);
             }
@@ -409,11 +387,30 @@ impl Told {
         self.total.most(self.steps.plus(step))
     }
 
+    /// The answer that it has given, as it wrote it.
+    pub fn reply(&self) -> Option<&str> {
+        self.reply.text()
+    }
+
+    /// How much of the context window its conversation fills: what the last call of its model has read and written. Who
+    /// tells only sums seems to fill more than it does; of Codex that is the sum of all turns of the conversation.
+    pub fn context_tokens(&self) -> Option<u64> {
+        self.context.or_else(|| Some(self.usage().tokens()).filter(|tokens| *tokens > 0))
+    }
+
     fn take(&mut self, fact: Fact, source: Source, at: Timestamp) {
         match fact {
             Fact::Conversation(name) => self.conversation = Some(name),
             Fact::Total(usage) => self.total = self.total.most(usage),
             Fact::Step(name, usage) => self.take_step(name, usage),
+            Fact::Context(tokens) => self.context = Some(tokens),
+            Fact::Said(text) => self.reply.add(&text),
+            Fact::SaidAll => self.reply.end(),
+            Fact::Replied(text) => {
+                self.reply.end();
+                self.reply.add(&text);
+                self.reply.end();
+            }
             Fact::ToolOpened(name) => {
                 if self.tools.len() < TOOLS_MAX {
                     self.tools.insert(name);
@@ -468,6 +465,24 @@ impl Told {
             self.since = Some(at);
         }
         (self.activity, self.source, self.failure) = (Some(activity), Some(source), failure);
+    }
+}
+
+/// The value of a line that may be one of a stream.
+fn parse(line: &str) -> Option<Value> {
+    let line = line.trim();
+    if !line.starts_with('{') || line.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    serde_json::from_str(line).ok()
+}
+
+fn facts(vendor: Vendor, line: &Value, at: Timestamp) -> Vec<Fact> {
+    match vendor {
+        Vendor::Claude => claude::facts(line),
+        Vendor::Codex => codex::facts(line, at),
+        Vendor::Gemini => gemini::facts(line, at),
+        Vendor::Opencode => opencode::facts(line, at),
     }
 }
 

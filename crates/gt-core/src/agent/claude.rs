@@ -1,11 +1,13 @@
 //! The stream of Claude Code (`-p --output-format stream-json --verbose`).
 //!
 //! Whether a turn failed is told by `is_error` and `api_error_status`; its `subtype` says `success` all the same. A message
-//! is told once for each of its parts, each time with the same usage.
+//! is told once for each of its parts, each time with the same usage. What its helpers say (`parent_tool_use_id`) is neither
+//! its reply nor in its context. Pieces of parts (`--include-partial-messages`) come beside the whole ones, and are passed over.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::reply::paragraph;
 use super::{Fact, Failure, FailureClass, Need, Usage, micros, name, number, text, words};
 
 pub(super) fn facts(line: &Value) -> Vec<Fact> {
@@ -63,17 +65,37 @@ fn assistant(line: &Value) -> Vec<Fact> {
         return vec![Fact::Failing(failure)];
     }
     let mut facts = vec![Fact::Working];
-    facts.extend(
-        parts(line).filter(|part| is_part(part, "tool_use")).filter_map(|part| name(part, "id")).map(Fact::ToolOpened),
-    );
+    for part in parts(line) {
+        if is_part(part, "tool_use") {
+            facts.extend(name(part, "id").map(Fact::ToolOpened));
+        }
+        if !is_helpers(line) {
+            facts.extend(words_of(part));
+        }
+    }
     facts.extend(step(line));
     facts
 }
 
+/// What a part adds to the reply.
+fn words_of(part: &Value) -> Option<Fact> {
+    match part.get("type").and_then(Value::as_str) {
+        Some("text") => paragraph(part, "text"),
+        Some("tool_use") => Some(Fact::SaidAll),
+        _ => None,
+    }
+}
+
+fn is_helpers(line: &Value) -> bool {
+    line.get("parent_tool_use_id").is_some_and(|parent| !parent.is_null())
+}
+
 /// What one message of the model has used.
-pub(super) fn step(line: &Value) -> Option<Fact> {
-    let message = line.get("message")?;
-    Some(Fact::Step(name(message, "id")?, usage(message.get("usage")?)))
+pub(super) fn step(line: &Value) -> Vec<Fact> {
+    let Some(message) = line.get("message") else { return Vec::new() };
+    let Some((id, usage)) = name(message, "id").zip(message.get("usage").map(usage)) else { return Vec::new() };
+    let context = Some(usage.tokens()).filter(|tokens| *tokens > 0 && !is_helpers(line)).map(Fact::Context);
+    [Fact::Step(id, usage)].into_iter().chain(context).collect()
 }
 
 fn tool_results(line: &Value) -> impl Iterator<Item = Fact> {
@@ -104,10 +126,13 @@ fn result(line: &Value) -> Vec<Fact> {
     let subtype = line.get("subtype").and_then(Value::as_str).unwrap_or_default();
     let is_error = line.get("is_error").and_then(Value::as_bool) == Some(true) || subtype.starts_with("error");
     if !is_error {
+        let reply = line.get("result").and_then(Value::as_str).filter(|reply| !reply.trim().is_empty());
+        facts.extend(reply.map(|reply| Fact::Replied(reply.to_owned())));
         facts.push(Fact::TurnOver);
         return facts;
     }
-    let words = text(line, "result").filter(|words| !words.is_empty());
+    let first_error = || line.get("errors")?.get(0)?.as_str().map(super::message);
+    let words = text(line, "result").or_else(first_error).filter(|words| !words.is_empty());
     let words = words.unwrap_or_else(|| super::message(if subtype.is_empty() { "it failed" } else { subtype }));
     let class = words::class_of_status(number(line, "api_error_status")).unwrap_or_else(|| words::class(&words));
     facts.push(Fact::Failed(Failure { class, message: words, until: None }));

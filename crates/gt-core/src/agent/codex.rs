@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::reply::paragraph;
 use super::{Fact, Usage, name, number, words};
 
 pub(super) fn facts(line: &Value, at: Timestamp) -> Vec<Fact> {
@@ -18,13 +19,20 @@ pub(super) fn facts(line: &Value, at: Timestamp) -> Vec<Fact> {
         Some("item.started") => [Fact::Working].into_iter().chain(item(Fact::ToolOpened)).collect(),
         // An item that is an error is a warning: what fails ends the turn.
         Some("item.completed") => {
-            item(Fact::ToolClosed).into_iter().flat_map(|closed| [Fact::Working, closed]).collect()
+            item(Fact::ToolClosed).into_iter().flat_map(|closed| [Fact::Working, closed]).chain(message(line)).collect()
         }
         Some("turn.completed") => vec![Fact::Total(line.get("usage").map(usage).unwrap_or_default()), Fact::TurnOver],
         Some("turn.failed") => vec![Fact::Failed(words::failure(error_words(line), at))],
         Some("error") => vec![Fact::Failing(words::failure(error_words(line), at))],
         _ => Vec::new(),
     }
+}
+
+/// The last message that it writes is its reply.
+fn message(line: &Value) -> impl Iterator<Item = Fact> {
+    let item = line.get("item").filter(|item| item.get("type").and_then(Value::as_str) == Some("agent_message"));
+    let said = item.and_then(|item| paragraph(item, "text"));
+    said.into_iter().flat_map(|said| [Fact::SaidAll, said])
 }
 
 fn error_words(line: &Value) -> &str {

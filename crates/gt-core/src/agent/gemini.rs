@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::reply::piece;
 use super::{Fact, Usage, name, number, words};
 
 pub(super) fn facts(line: &Value, at: Timestamp) -> Vec<Fact> {
@@ -10,8 +11,10 @@ pub(super) fn facts(line: &Value, at: Timestamp) -> Vec<Fact> {
     let working = |fact: Option<Fact>| [Fact::Working].into_iter().chain(fact).collect();
     match word("type") {
         Some("init") => working(name(line, "session_id").map(Fact::Conversation)),
-        Some("message") if word("role") == Some("assistant") => vec![Fact::Working],
-        Some("tool_use") => working(name(line, "tool_id").map(Fact::ToolOpened)),
+        Some("message") if word("role") == Some("assistant") => working(piece(line, "content")),
+        Some("tool_use") => {
+            [Fact::Working, Fact::SaidAll].into_iter().chain(name(line, "tool_id").map(Fact::ToolOpened)).collect()
+        }
         Some("tool_result") => working(name(line, "tool_id").map(Fact::ToolClosed)),
         Some("error") if word("severity") != Some("warning") => {
             vec![Fact::Failing(words::failure(word("message").unwrap_or("it failed"), at))]

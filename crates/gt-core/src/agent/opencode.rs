@@ -3,12 +3,16 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::reply::paragraph;
 use super::{Fact, Failure, Usage, micros, name, number, words};
 
 pub(super) fn facts(line: &Value, at: Timestamp) -> Vec<Fact> {
+    let part = line.get("part").unwrap_or(&Value::Null);
     let own = match line.get("type").and_then(Value::as_str) {
-        Some("step_start" | "text" | "reasoning" | "tool_use") => vec![Fact::Working],
-        Some("step_finish") => step(line.get("part").unwrap_or(&Value::Null)),
+        Some("reasoning") => vec![Fact::Working],
+        Some("text") => [Fact::Working].into_iter().chain(paragraph(part, "text")).collect(),
+        Some("step_start" | "tool_use") => vec![Fact::Working, Fact::SaidAll],
+        Some("step_finish") => step(part),
         Some("error") => vec![Fact::Failed(failure(line, at))],
         _ => return Vec::new(),
     };
@@ -18,8 +22,10 @@ pub(super) fn facts(line: &Value, at: Timestamp) -> Vec<Fact> {
 /// A step after which it calls tools is followed by another.
 fn step(part: &Value) -> Vec<Fact> {
     let is_last = part.get("reason").and_then(Value::as_str) == Some("stop");
-    let used = name(part, "id").map(|id| Fact::Step(id, usage(part)));
-    used.into_iter().chain([if is_last { Fact::TurnOver } else { Fact::Working }]).collect()
+    let usage = usage(part);
+    let used = name(part, "id").map(|id| Fact::Step(id, usage));
+    let context = Some(usage.tokens()).filter(|tokens| *tokens > 0).map(Fact::Context);
+    used.into_iter().chain(context).chain([if is_last { Fact::TurnOver } else { Fact::Working }]).collect()
 }
 
 fn usage(part: &Value) -> Usage {

@@ -11,7 +11,7 @@ use super::{Fact, Vendor, claude, codex, words};
 pub(super) fn facts(vendor: Vendor, line: &Value, now: Timestamp) -> (Vec<Fact>, Timestamp) {
     let at = line.get("timestamp").and_then(Value::as_str).and_then(crate::time::parse).unwrap_or(now);
     let facts = match vendor {
-        Vendor::Claude => claude::step(line).into_iter().collect(),
+        Vendor::Claude => claude::step(line),
         Vendor::Codex => line.get("payload").map(|payload| codex_facts(payload, at)).unwrap_or_default(),
         Vendor::Gemini | Vendor::Opencode => Vec::new(),
     };

@@ -393,6 +393,19 @@ fn what_agents_write_about_their_work_has_none() {
 }
 
 #[test]
+fn who_has_lost_its_conversation_says_so() {
+    let lost = [
+        "No conversation found with session ID: 0198f3a0-1111-7abc-8def-0123456789ff",
+        "Error: thread/resume: thread/resume failed: no rollout found for thread id 0198f3a0 (code -32600)",
+        "Error resuming session: Invalid session identifier \"x\".",
+        "Error: Session not found",
+    ];
+    assert!(lost.into_iter().all(is_lost_conversation));
+    let other = ["", "no conversation", "I found no session", "Session not foundered"];
+    assert!(!other.into_iter().any(is_lost_conversation));
+}
+
+#[test]
 fn words_of_errors_name_a_time() {
     let until = |text: &str| words::until(text, at(0)).map(|until| until.as_second() - at(0).as_second());
     assert_eq!(until("usage limit reached|1800000060"), Some(60));
@@ -451,6 +464,12 @@ const WORDS: &[&str] = &[
     "resetsAt",
     "hook_event_name",
     "Stop",
+    "text",
+    "role",
+    "tool_use",
+    "item.completed",
+    "agent_message",
+    "stream_event",
 ];
 
 /// JSON such as vendors write, with words that mean something in places where they do not belong.
@@ -488,6 +507,8 @@ proptest! {
                 }
                 prop_assert_eq!(told.usage().most(before), told.usage());
                 prop_assert!(told.failure().is_none_or(|failure| !failure.message.is_empty()));
+                let spoken = speech(vendor, &line.to_string());
+                prop_assert!(spoken.is_none_or(|text| !text.is_empty() && told.reply().is_some() || text.trim().is_empty()));
             }
         }
     }

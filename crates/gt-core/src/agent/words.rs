@@ -100,6 +100,10 @@ const PHRASES: [(FailureClass, &[&str]); 6] = [
     ),
 ];
 
+/// What agents say when they are to go on with a conversation that they do not have any more.
+const LOST_CONVERSATION: [&str; 4] =
+    ["no conversation found", "no rollout found for", "error resuming session", "session not found"];
+
 /// What a number is called that is a status.
 const STATUS_NAMES: [&str; 4] = ["status", "http", "error", "code"];
 
@@ -112,6 +116,12 @@ pub(super) fn class(text: &str) -> FailureClass {
     let is_said = |phrases: &&[&str]| phrases.iter().any(|phrase| has_phrase(&lower, phrase));
     let said = PHRASES.iter().find(|(_, phrases)| is_said(phrases)).map(|(class, _)| *class);
     said.or_else(|| named_status(text)).unwrap_or(FailureClass::Other)
+}
+
+/// Whether an agent says that it does not have the conversation with which it was to go on.
+pub fn is_lost_conversation(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    LOST_CONVERSATION.iter().any(|phrase| has_phrase(&lower, phrase))
 }
 
 /// The class of an error by the one word that its vendor has for it.
