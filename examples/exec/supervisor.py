@@ -124,11 +124,14 @@ class Supervisor:
             raise Refused("no-program", "it is not there on the other side")
 
     def start_agent(self, env):
-        log = os.open(self.launch["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with tempfile.TemporaryFile() as text, open(log, "wb") as log:
+        def own(path):
+            return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb")
+
+        paths = [self.launch["log"], self.launch.get("errors") or self.launch["log"]]
+        with tempfile.TemporaryFile() as text, own(paths[0]) as log, own(paths[1]) as errors:
             text.write((self.launch["stdin"] or "").encode())
             text.seek(0)
-            more = {"stdin": text, "stdout": log, "stderr": log, "cwd": self.place.work, "start_new_session": True}
+            more = {"stdin": text, "stdout": log, "stderr": errors, "cwd": self.place.work, "start_new_session": True}
             return subprocess.Popen(self.place.command(self.launch["argv"]), env=env, **more)
 
     # The town, for the agent.

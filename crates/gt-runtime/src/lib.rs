@@ -35,6 +35,9 @@ pub struct Launch {
     pub stdin: Option<String>,
     /// Where its output goes: as it comes, or from a terminal when the run has ended.
     pub log: PathBuf,
+    /// Where it complains, apart from its output; without it, and in a terminal, into the log too.
+    #[serde(default)]
+    pub errors: Option<PathBuf>,
     pub place: Place,
 }
 
@@ -145,7 +148,7 @@ pub type News = Box<dyn Fn(Option<(String, Ending)>) + Send>;
 
 /// A message is JSON, which has no way to say every path; such a one is the town's, so all starts have it.
 fn refuse_odd_paths(launches: &[Launch]) -> Option<Vec<Result<Handle, StartError>>> {
-    let mut paths = launches.iter().flat_map(|launch| [&launch.dir, &launch.log]);
+    let mut paths = launches.iter().flat_map(|launch| [&launch.dir, &launch.log].into_iter().chain(&launch.errors));
     let path = paths.find(|path| path.to_str().is_none())?;
     let cause = format!("{} is not UTF-8, so no agent can be started there", path.display());
     Some(vec![Err(StartError::Failed { cause }); launches.len()])

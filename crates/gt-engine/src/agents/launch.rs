@@ -75,6 +75,7 @@ pub fn launch(
         env: environment(agent, assignment, place, town),
         stdin,
         log: place.log.to_owned(),
+        errors: None,
         place: if place.in_terminal { Place::Terminal } else { Place::Process },
     })
 }

@@ -41,6 +41,7 @@ impl Town {
             env,
             stdin: None,
             log: self.root.path().join(format!("{run}.log")),
+            errors: None,
             place,
         }
     }

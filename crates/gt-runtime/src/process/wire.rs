@@ -78,6 +78,7 @@ impl Launch {
             env: Vec::new(),
             stdin: self.stdin.clone(),
             log: self.log.clone(),
+            errors: self.errors.clone(),
             place: self.place,
         }
     }

@@ -39,7 +39,7 @@ fn each_verb_says_what_the_documentation_promises() {
         told(&place, "start"),
         concat!(
             r#"{"protocol":1,"town":"/town","launches":[{"run":"r1","session":"test-r1","dir":"/town","#,
-            r#""log":"/r1.log","argv":["sh","-c","true"],"stdin":"do it","#,
+            r#""log":"/r1.log","errors":null,"argv":["sh","-c","true"],"stdin":"do it","#,
             r#""env":{"GT_RUN":"r1","PATH":"/usr/bin:/bin","SECRET":"hush"}}]}"#
         )
     );
@@ -50,6 +50,9 @@ fn each_verb_says_what_the_documentation_promises() {
     assert_eq!(told(&place, "stop"), r#"{"protocol":1,"town":"/town","run":"r1","how":"now"}"#);
     assert_eq!(told(&place, "acknowledge"), r#"{"protocol":1,"town":"/town","runs":["r1"]}"#);
     assert_eq!(told(&place, "send"), r#"{"protocol":1,"town":"/town","run":"r1","text":"go on"}"#);
+    let apart = Launch { errors: Some(place.path("r1.err")), ..place.launch("r1", "true") };
+    assert_eq!(runtime.start(&[apart]), [Ok(Handle::ELSEWHERE)]);
+    assert!(told(&place, "start").contains(r#""log":"/r1.log","errors":"/r1.err","argv""#));
 }
 
 #[test]

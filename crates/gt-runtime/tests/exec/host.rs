@@ -24,6 +24,16 @@ fn an_agent_has_another_directory_home_and_user_and_a_clean_environment() {
 }
 
 #[test]
+fn complaints_go_into_a_file_of_their_own_where_one_is_named() {
+    let place = Place::new();
+    let mut runtime = place.host();
+    let launch = Launch { errors: Some(place.path("r1.err")), ..place.launch("r1", "echo said; echo >&2 bad") };
+    runtime.start(&[launch]).remove(0).unwrap();
+    assert_eq!(ending(&mut runtime, "r1").code, Some(0));
+    assert_eq!((place.log("r1"), fs::read_to_string(place.path("r1.err")).unwrap()), ("said\n".into(), "bad\n".into()));
+}
+
+#[test]
 fn what_is_kept_of_a_launch_is_for_its_owner_only_and_in_no_command_line() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::new();

@@ -99,6 +99,7 @@ impl Place {
             env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             stdin: None,
             log: self.path(&format!("{run}.log")),
+            errors: None,
             place: gt_runtime::Place::Process,
         }
     }

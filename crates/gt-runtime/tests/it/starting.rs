@@ -55,6 +55,52 @@ fn a_process_gets_its_directory_environment_input_and_log(town: &Town) {
     assert_eq!(town.path("r1.log").metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
+#[test]
+fn complaints_go_into_a_file_of_their_own_where_one_is_named() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let errors = town.path("r1.err");
+    let launch = Launch { errors: Some(errors.clone()), ..town.launch("r1", "echo said; echo >&2 bad; echo more") };
+    // With what a launch of another run has in common with it said once.
+    let other = town.launch("r2", "echo said; echo >&2 bad");
+    for started in runtime.start(&[launch, other]) {
+        started.unwrap();
+    }
+    town.ending(&mut *runtime, &known("r1", None));
+    town.ending(&mut *runtime, &known("r2", None));
+    assert_eq!((town.log("r1").as_str(), town.log("r2").as_str()), ("said\nmore\n", "said\nbad\n"));
+    assert_eq!(std::fs::read_to_string(&errors).unwrap(), "bad\n");
+    assert_eq!(errors.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn where_complaints_cannot_go_nothing_is_started_and_no_log_says_otherwise() {
+    let town = Town::new();
+    let odd = town.path("").join(OsStr::from_bytes(b"a\xffb"));
+    let nowhere = Launch { errors: Some(PathBuf::from("/no/such/errors")), ..town.launch("r1", "true") };
+    let missing = Launch {
+        argv: vec!["/no/such/program".to_owned()],
+        errors: Some(town.path("r2.err")),
+        ..town.launch("r2", "")
+    };
+    let results = town.runtime().start(&[nowhere, missing]);
+    assert_eq!(
+        failure(results[0].clone()),
+        "cannot open its log /no/such/errors: No such file or directory (os error 2)"
+    );
+    assert!(matches!(&results[1], Err(StartError::NoProgram { .. })), "{results:?}");
+    let unspeakable = town.runtime().start(&[Launch { errors: Some(odd), ..town.launch("r3", "true") }]).remove(0);
+    assert!(failure(unspeakable).contains("is not UTF-8"));
+    assert!(["r1.log", "r2.log", "r2.err", "r3.log"].iter().all(|name| !town.path(name).exists()));
+}
+
+#[test]
+fn a_launch_of_an_older_version_can_be_read() {
+    let mut launch = serde_json::to_value(Town::new().launch("r1", "true")).unwrap();
+    launch.as_object_mut().unwrap().remove("errors").expect("it was there");
+    assert_eq!(serde_json::from_value::<Launch>(launch).unwrap().errors, None);
+}
+
 fn a_program_that_is_missing_or_not_executable_is_the_programs_fault(town: &Town) {
     std::fs::write(town.path("plain"), "no program").unwrap();
     std::fs::write(town.path("garbage"), "no program").unwrap();

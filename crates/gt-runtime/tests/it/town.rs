@@ -87,6 +87,7 @@ impl Town {
             env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             stdin: None,
             log: self.path(&format!("{run}.log")),
+            errors: None,
             place: self.place.launch,
         }
     }

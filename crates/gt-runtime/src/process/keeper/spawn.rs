@@ -61,16 +61,16 @@ impl<'a> Spawner<'a> {
 
     pub(super) fn spawn(&mut self, launch: &'a Launch) -> Result<Handle, StartError> {
         let prepared = self.prepare(launch)?;
-        let log = open_log(&launch.log)?;
+        let output = Output::open(launch)?;
         let mut command = Command::new(&prepared.program);
         command.arg0(&launch.argv[0]).args(&launch.argv[1..]).current_dir(&launch.dir).process_group(0);
         command.env_clear().envs(prepared.env());
         command.stdin(stdin_of(launch)?);
-        command.stdout(log.try_clone().map_err(|error| log_error(&launch.log, &error))?).stderr(log);
+        command.stdout(output.log).stderr(output.errors);
         // Waited for by the bell, like all children.
         let child = command.spawn().map_err(|error| {
             // A log is the trace of a run that has begun.
-            std::fs::remove_file(&launch.log).ok();
+            remove_output(launch);
             spawn_error(&error, launch)
         })?;
         let pid = child.id();
@@ -99,6 +99,31 @@ impl<'a> Spawner<'a> {
         };
         self.programs.insert(key, found.clone());
         Ok(found)
+    }
+}
+
+/// Where a process writes.
+struct Output {
+    log: File,
+    errors: File,
+}
+
+impl Output {
+    fn open(launch: &Launch) -> Result<Output, StartError> {
+        let log = open_log(&launch.log)?;
+        let errors = match &launch.errors {
+            Some(path) => open_log(path),
+            None => log.try_clone().map_err(|error| log_error(&launch.log, &error)),
+        };
+        // It has not begun.
+        let errors = errors.inspect_err(|_| drop(std::fs::remove_file(&launch.log)))?;
+        Ok(Output { log, errors })
+    }
+}
+
+fn remove_output(launch: &Launch) {
+    for path in [&launch.log].into_iter().chain(&launch.errors) {
+        std::fs::remove_file(path).ok();
     }
 }
 

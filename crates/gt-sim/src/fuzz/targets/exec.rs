@@ -44,6 +44,7 @@ fn has_a_result_for_each(printed: &[u8]) -> bool {
         env: Vec::new(),
         stdin: None,
         log: "/log".into(),
+        errors: None,
         place: Place::Process,
     });
     let results = answers::started(&launches, printed).inspect_err(|error| assert_can_be_shown(error));
