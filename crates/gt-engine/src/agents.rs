@@ -1,14 +1,16 @@
 //! Agents are data: what to start for a run, how to hear of it, and what to read of what it tells. // SPEC P5
 //!
 //! `presets` is the table of the agents that are known without config; `launch` makes of an agent and an assignment what
-//! the runtime starts; `hooks` writes what makes an agent tell us; `listen` reads what it has told. What that means is
-//! `gt_core::agent`, what is remembered of it the store's. Nothing here starts or stops anything.
+//! the runtime starts, `turn` the same of an agent and a chat message; `hooks` writes what makes an agent tell us; `listen`
+//! reads what it has told. What that means is `gt_core::agent`, what is remembered of it the store's. Nothing here starts or
+//! stops anything.
 
 pub mod event;
 mod hooks;
 mod launch;
 mod listen;
 mod presets;
+mod turn;
 
 use std::collections::BTreeMap;
 
@@ -19,14 +21,19 @@ use crate::config::{Config, Value, join};
 pub use self::launch::{Unfit, Workplace, base_branch, launch};
 pub use self::listen::Listener;
 pub use self::presets::{Call, PRESETS, Preset, Prompt};
+pub use self::turn::{
+    TurnOrder, context_window, find_for_turns, has_lost_conversation, last_error, plain_reply, reply, turn_launch,
+};
 
 /// What is known of an agent kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
     pub name: String,
-    /// What to start in a terminal, and where there is none.
-    pub terminal: Call,
+    /// What to start for a bead in a terminal, and where there is none. `None`: it takes no beads there.
+    pub terminal: Option<Call>,
     pub headless: Option<Call>,
+    /// How it takes chat turns, if it does.
+    turn: Option<turn::Turn>,
     /// Whose lines it speaks.
     pub speaks: Option<Vendor>,
     env: BTreeMap<String, String>,
@@ -39,10 +46,12 @@ pub fn find(config: &Config, name: &str) -> Result<Agent, String> {
     let key = |leaf: &str| join(&["agents", name, leaf]);
     let preset = presets::of(name);
     let own = own_call(config, name);
+    let turn = turn::of(config, name);
     let (terminal, headless) = match (own, preset) {
-        (Some(own), _) => (own.clone(), Some(own)),
-        (None, Some(preset)) => (preset.terminal.into(), preset.headless.map(Call::from)),
-        (None, None) => return Err(format!("agent `{name}` has no command; set `{}`", key("command"))),
+        (Some(own), _) => (Some(own.clone()), Some(own)),
+        (None, Some(preset)) => (Some(preset.terminal.into()), preset.headless.map(Call::from)),
+        (None, None) if turn.is_some() => (None, None),
+        (None, None) => return Err(no_command(name)),
     };
     let mut env: BTreeMap<String, String> = preset.map(Preset::env).unwrap_or_default();
     if let Some(Value::Table(own)) = config.value(&key("env")) {
@@ -52,6 +61,7 @@ pub fn find(config: &Config, name: &str) -> Result<Agent, String> {
         name: name.to_owned(),
         terminal,
         headless,
+        turn,
         speaks: speaks(config, name),
         env,
         // A wrapper around an agent is as easily misled as that agent.
@@ -60,6 +70,10 @@ pub fn find(config: &Config, name: &str) -> Result<Agent, String> {
             .map(|preset| preset.cleared)
             .unwrap_or_default(),
     })
+}
+
+fn no_command(name: &str) -> String {
+    format!("agent `{name}` has no command; set `{}`", join(&["agents", name, "command"]))
 }
 
 /// The user's own command, which is started as it is, in a terminal or not.

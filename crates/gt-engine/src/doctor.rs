@@ -309,7 +309,7 @@ fn agent_finding(config: &Config) -> Finding {
 }
 
 fn program_of(config: &Config, name: &str) -> Option<String> {
-    agents::find(config, name).ok()?.terminal.argv.into_iter().next()
+    agents::find(config, name).ok()?.terminal?.argv.into_iter().next()
 }
 
 fn default_agent_finding(config: &Config, name: &str) -> Finding {

@@ -9,12 +9,30 @@ use gt_core::names;
 use gt_runtime::{Launch, Place};
 use gt_store::Assignment;
 
-use super::presets::Prompt;
-use super::{Agent, hooks};
+use super::presets::{Call, Prompt};
+use super::{Agent, hooks, no_command};
 use crate::town::Town;
 
 /// Variables of a surrounding agent, run or terminal that would mislead a new one.
-const NOT_INHERITED: [&str; 6] = ["CLAUDECODE", "GT_CRASH_AT", "GT_ACTOR", "BD_ACTOR", "TMUX", "TMUX_PANE"];
+const NOT_INHERITED: [&str; 17] = [
+    "CLAUDECODE",
+    "TMUX",
+    "TMUX_PANE",
+    "GT_CRASH_AT",
+    "GT_ACTOR",
+    "BD_ACTOR",
+    "GT_RUN",
+    "GT_BEAD",
+    "GT_RIG",
+    "GT_POLECAT",
+    "GT_AGENT",
+    "GT_AGENT_SETTINGS",
+    "GT_ACCOUNT",
+    "GT_BRANCH",
+    "GT_BASE_BRANCH",
+    "GT_SESSION",
+    "GT_CONVERSATION",
+];
 /// The kernel takes arguments of up to 128 KiB.
 const ARG_BYTES_MAX: usize = 120 * 1024;
 
@@ -45,16 +63,7 @@ pub fn launch(
     town: &Town,
     cooked: Option<&Cooked>,
 ) -> Result<Launch, Unfit> {
-    let call = match (place.in_terminal, &agent.headless) {
-        (true, _) => &agent.terminal,
-        (false, Some(call)) => call,
-        (false, None) => {
-            let name = &agent.name;
-            return Err(Unfit::Agent(format!(
-                "agent `{name}` needs a terminal; set `agents.{name}.command`, or `gt config set runtime tmux`"
-            )));
-        }
-    };
+    let call = call(agent, place.in_terminal).map_err(Unfit::Agent)?;
     let gt = own_program();
     write_files(agent, assignment, place, town, &gt)
         .map_err(|(path, error)| Unfit::Machine(format!("cannot write {}: {error}", path.display())))?;
@@ -80,6 +89,19 @@ pub fn launch(
     })
 }
 
+/// The command line for this place; the error says why there is none.
+fn call(agent: &Agent, in_terminal: bool) -> Result<&Call, String> {
+    let name = &agent.name;
+    match (&agent.terminal, &agent.headless) {
+        (Some(call), _) if in_terminal => Ok(call),
+        (_, Some(call)) if !in_terminal => Ok(call),
+        (Some(_), _) => Err(format!(
+            "agent `{name}` needs a terminal; set `agents.{name}.command`, or `gt config set runtime tmux`"
+        )),
+        (None, _) => Err(no_command(name)),
+    }
+}
+
 /// An assignment that does not fit into an argument is read by the agent itself.
 fn argument(text: String) -> String {
     if text.len() <= ARG_BYTES_MAX {
@@ -103,7 +125,8 @@ fn write_files(
     }
     if place.in_terminal && agent.speaks.is_some() {
         let path = town.events_path(&assignment.run);
-        let is_hooked = agent.terminal.argv.iter().any(|word| word == "{settings}" || word == "{codex-hooks}");
+        let words = agent.terminal.iter().flat_map(|call| &call.argv);
+        let is_hooked = words.into_iter().any(|word| word == "{settings}" || word == "{codex-hooks}");
         hooks::begin_events(&path, is_hooked).map_err(|error| (path, error))?;
     }
     Ok(())
@@ -120,15 +143,25 @@ fn fill(word: &str, assignment: &Assignment, place: &Workplace<'_>, town: &Town,
     }
 }
 
-/// Ours, less what would mislead, with what the run has to know.
-fn environment(agent: &Agent, assignment: &Assignment, place: &Workplace<'_>, town: &Town) -> Vec<(String, String)> {
-    let is_inherited = |name: &str| !NOT_INHERITED.contains(&name) && !agent.cleared.contains(&name);
+/// Ours, less what would mislead, with what the agent is given.
+pub(super) fn inherited(agent: &Agent) -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| is_inherited(name))
+        .filter(|(name, _)| is_inherited(agent, name))
         .collect();
     env.insert("PATH".to_owned(), path_with_gt(env.get("PATH").map(String::as_str)));
     env.extend(agent.env.clone());
+    env.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
+    env
+}
+
+pub(super) fn is_inherited(agent: &Agent, name: &str) -> bool {
+    !NOT_INHERITED.contains(&name) && !agent.cleared.contains(&name)
+}
+
+/// What is inherited, with what the run has to know.
+fn environment(agent: &Agent, assignment: &Assignment, place: &Workplace<'_>, town: &Town) -> Vec<(String, String)> {
+    let mut env = inherited(agent);
     let who = names::assignee(&assignment.rig.name, &assignment.polecat.name);
     let ours = [
         ("GT_TOWN", town.root().display().to_string()),
@@ -141,7 +174,6 @@ fn environment(agent: &Agent, assignment: &Assignment, place: &Workplace<'_>, to
         ("GT_BASE_BRANCH", base_branch(assignment).to_owned()),
         ("GT_ACTOR", who.clone()),
         ("BD_ACTOR", who),
-        ("GIT_TERMINAL_PROMPT", "0".to_owned()),
     ];
     env.extend(ours.into_iter().map(|(name, value)| (name.to_owned(), value)));
     let settings = (agent.speaks == Some(Vendor::Claude)).then(|| town.agent_settings_path(&assignment.run));

@@ -5,7 +5,7 @@
 //! listen later reads the same files again, so nothing of this has to be stored.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -218,17 +218,14 @@ struct Tail {
 impl Tail {
     /// Calls for each line that was finished since the last time; at the end also for one that never will be.
     fn read(&mut self, path: &Path, is_over: bool, mut heard: impl FnMut(&str)) -> io::Result<()> {
-        // What an agent names may be anything, and nothing here waits for a pipe.
-        let mut file = match OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path) {
+        let mut file = match open_file(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => {
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
-        let data = file.metadata()?;
-        if !data.is_file() {
-            return Ok(());
-        }
-        let length = data.len();
+        let length = file.metadata()?.len();
         if length < self.offset {
             *self = Tail::default();
         }
@@ -253,6 +250,13 @@ impl Tail {
         self.offset = if self.is_inside || is_over { read } else { read - rest.len() as u64 };
         Ok(())
     }
+}
+
+/// Opens what should be a file: what an agent names or puts there may be anything, and nothing here waits for a pipe.
+pub(super) fn open_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path)?;
+    let is_file = file.metadata()?.is_file();
+    if is_file { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")) }
 }
 
 #[cfg(test)]

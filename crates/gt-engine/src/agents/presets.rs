@@ -1,6 +1,7 @@
 //! The agents that are known without config, as one table.
 //!
-//! Words in braces are filled in for each run: `{conversation}` the name we gave it, `{settings}` its file of hooks,
+//! Words in braces are filled in for each run: `{conversation}` the name we gave it, or in a turn that goes on with one the
+//! agent's own; `{settings}` its file of hooks,
 //! `{codex-trust}` and `{codex-hooks}` the overrides that make Codex trust its directory and tell us what it does.
 //! Whatever runs without a person is told at its start that nobody will answer: approvals never wait.
 
@@ -33,6 +34,14 @@ impl From<Words> for Call {
     }
 }
 
+/// The command lines of one chat turn: to begin a conversation, and to go on with one. The message comes on standard
+/// input, as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TurnWords {
+    pub begin: &'static [&'static str],
+    pub resume: &'static [&'static str],
+}
+
 /// An agent that is known without config.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
@@ -41,6 +50,9 @@ pub struct Preset {
     pub terminal: Words,
     /// `None`: it needs a terminal.
     pub headless: Option<Words>,
+    pub(super) turn: TurnWords,
+    /// Tokens; 0: not known.
+    pub(super) context_window: u64,
     env: &'static [(&'static str, &'static str)],
     /// Variables of a surrounding program that would mislead it.
     pub cleared: &'static [&'static str],
@@ -92,6 +104,31 @@ pub const PRESETS: [Preset; 5] = [
             ],
             Prompt::Stdin,
         )),
+        turn: TurnWords {
+            begin: &[
+                "claude",
+                "-p",
+                "--output-format",
+                "stream-json",
+                "--verbose",
+                "--permission-mode",
+                "bypassPermissions",
+                "--session-id",
+                "{conversation}",
+            ],
+            resume: &[
+                "claude",
+                "-p",
+                "--output-format",
+                "stream-json",
+                "--verbose",
+                "--permission-mode",
+                "bypassPermissions",
+                "--resume",
+                "{conversation}",
+            ],
+        },
+        context_window: 200_000,
         env: &[],
         cleared: &["NODE_OPTIONS", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"],
         install: "npm install -g @anthropic-ai/claude-code",
@@ -131,6 +168,34 @@ pub const PRESETS: [Preset; 5] = [
             ],
             Prompt::Stdin,
         )),
+        turn: TurnWords {
+            begin: &[
+                "codex",
+                "exec",
+                "--json",
+                "-c",
+                "allow_login_shell=false",
+                "-s",
+                "danger-full-access",
+                "--skip-git-repo-check",
+                "-",
+            ],
+            // `-s` is taken before this word only.
+            resume: &[
+                "codex",
+                "exec",
+                "--json",
+                "-c",
+                "allow_login_shell=false",
+                "-s",
+                "danger-full-access",
+                "--skip-git-repo-check",
+                "resume",
+                "{conversation}",
+                "-",
+            ],
+        },
+        context_window: 272_000,
         env: &[],
         cleared: &["NODE_OPTIONS", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID"],
         install: "npm install -g @openai/codex",
@@ -143,6 +208,21 @@ pub const PRESETS: [Preset; 5] = [
             &["gemini", "--approval-mode", "yolo", "--skip-trust", "--output-format", "stream-json", "-p"],
             Prompt::Arg,
         )),
+        // Without `-p` it takes what comes on standard input for the whole of its message.
+        turn: TurnWords {
+            begin: &["gemini", "--approval-mode", "yolo", "--skip-trust", "--output-format", "stream-json"],
+            resume: &[
+                "gemini",
+                "--approval-mode",
+                "yolo",
+                "--skip-trust",
+                "--output-format",
+                "stream-json",
+                "--resume",
+                "{conversation}",
+            ],
+        },
+        context_window: 1_000_000,
         env: &[],
         cleared: NODE,
         install: "npm install -g @google/gemini-cli",
@@ -152,6 +232,11 @@ pub const PRESETS: [Preset; 5] = [
         speaks: Some(Vendor::Opencode),
         terminal: Words(&["opencode", "--prompt"], Prompt::Arg),
         headless: Some(Words(&["opencode", "run", "--format", "json"], Prompt::Arg)),
+        turn: TurnWords {
+            begin: &["opencode", "run", "--format", "json"],
+            resume: &["opencode", "run", "--format", "json", "--session", "{conversation}"],
+        },
+        context_window: 200_000,
         env: &[("OPENCODE_CONFIG_CONTENT", r#"{"permission":"allow"}"#)],
         cleared: NODE,
         install: "npm install -g opencode-ai",
@@ -162,6 +247,9 @@ pub const PRESETS: [Preset; 5] = [
         // A person works here: the assignment is shown, and then it is a shell like any other.
         terminal: Words(&["sh", "-c", r#"gt prime; exec "${SHELL:-sh}""#], Prompt::None),
         headless: None,
+        // The message is a script.
+        turn: TurnWords { begin: &["sh"], resume: &["sh"] },
+        context_window: 0,
         env: &[],
         cleared: &[],
         install: "install a shell",

@@ -133,6 +133,16 @@ fn a_command_of_the_users_is_started_as_it_is_and_keeps_its_language() {
 }
 
 #[test]
+fn who_only_takes_chat_turns_is_given_no_bead() {
+    let config = "[agents.chatty]\nheadless = [\"bash\", \"turn.sh\"]\n";
+    for in_terminal in [true, false] {
+        let (_dir, _town, launch) = launched(config, "chatty", in_terminal);
+        let told = "agent `chatty` has no command; set `agents.chatty.command`".to_owned();
+        assert_eq!(launch, Err(Unfit::Agent(told)));
+    }
+}
+
+#[test]
 fn a_users_variables_win_over_the_presets() {
     let config = "[agents.opencode]\nenv = { OPENCODE_CONFIG_CONTENT = \"mine\" }\n";
     let (_dir, _town, launch) = launched(config, "opencode", false);

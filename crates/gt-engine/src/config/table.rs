@@ -11,6 +11,7 @@ pub(super) const WILDCARD: &str = "NAME";
 
 const ANY: Kind = Kind::Integer { min: 0, max: 1_000_000 };
 const SOME: Kind = Kind::Integer { min: 1, max: 1_000_000 };
+const WINDOW: Kind = Kind::Integer { min: 0, max: 1_000_000_000 };
 const CAP: Kind = Kind::Integer { min: -1, max: 1_000_000 };
 const SPAN: Kind = Kind::Duration { zero: false };
 const DELAY: Kind = Kind::Duration { zero: true };
@@ -86,6 +87,8 @@ pub static KEYS: &[Key] = keys! {
         "extra environment of its processes";
     "agents.NAME.speaks" Kind::Choice(&["claude", "codex", "gemini", "opencode", "none"]), eg "claude",
         "whose lines it prints";
+    "agents.NAME.context_window" WINDOW, eg "200000",
+        "tokens that its model keeps in mind; 0: not known";
     "agents.NAME.max" ANY, is "0",
         "runs of this agent at once; 0: no own cap";
 

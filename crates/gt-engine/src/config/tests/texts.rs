@@ -271,6 +271,7 @@ fn the_template_as_people_see_it() {
     #   agents.NAME.headless = ["bash", "turn.sh"]    # program for one chat turn: prompt on stdin, reply on stdout
     # agents.NAME.env = {}                            # extra environment of its processes
     #   agents.NAME.speaks = "claude"                 # whose lines it prints (claude | codex | gemini | opencode | none)
+    #   agents.NAME.context_window = 200000           # tokens that its model keeps in mind; 0: not known
     # agents.NAME.max = 0                             # runs of this agent at once; 0: no own cap
 
     # hosts.NAME.max = 0                              # polecats alive at once on this host; 0: no own cap
