@@ -11,6 +11,7 @@ use std::fmt::{self, Write as _};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::explain::{self, Reason};
+use crate::lane::Lanes;
 use crate::readiness::Standing;
 use crate::rig::RigState;
 use crate::text::one_line;
@@ -137,6 +138,9 @@ pub struct Policy {
     pub breaker_reset: SignedDuration,
     pub redispatch_cooldown: SignedDuration,
     pub redispatch_attempts: i64,
+    pub lanes: Lanes,
+    /// How much the conversation of an agent can hold, in tokens.
+    pub windows: BTreeMap<String, u64>,
 }
 
 impl Default for Policy {
@@ -158,6 +162,8 @@ impl Default for Policy {
             breaker_reset: SignedDuration::from_hours(1),
             redispatch_cooldown: SignedDuration::from_mins(5),
             redispatch_attempts: 3,
+            lanes: Lanes::default(),
+            windows: BTreeMap::new(),
         }
     }
 }

@@ -80,6 +80,14 @@ pub enum Refusal {
     NotScheduled { id: String },
     #[error("{id} is a sling context, not work")]
     IsContext { id: String, bead: String },
+    #[error("`{key}` cannot name a session: {why}")]
+    SessionKey { key: String, why: &'static str },
+    #[error("the message is empty")]
+    EmptyMessage,
+    #[error("the message is longer than {most} bytes, and a session takes no more at once")]
+    LongMessage { most: usize },
+    #[error("`{key}` could not answer: what it does waits for this very run")]
+    WaitsForItself { key: String },
     #[error("the {what} of polecat {rig}/{name} is in use")]
     PolecatBusy { rig: String, name: String, what: &'static str },
 }
@@ -149,6 +157,10 @@ impl Refusal {
                 format!("change the work itself ({bead}), or take it off the queue: `gt scheduler clear --bead {bead}`")
             }
             Refusal::PolecatBusy { rig, name, .. } => format!("stop it first: `gt polecat stop {rig}/{name}`"),
+            Refusal::SessionKey { .. } => "name it like `dm:anna` or `group:ops`".to_owned(),
+            Refusal::EmptyMessage => "say something: `gt send dm:anna 'How far are you?'`".to_owned(),
+            Refusal::LongMessage { .. } => "put it into a file, and send the file's name".to_owned(),
+            Refusal::WaitsForItself { key } => format!("send without waiting: `gt send {key} TEXT`"),
             Refusal::NoFreeId { .. } => "try again: ids are drawn by chance".to_owned(),
         }
     }
