@@ -16,7 +16,7 @@ use gt_core::event::EventType;
 use gt_core::plan::{PerSide, Side, Trouble};
 use gt_core::run::RunState;
 use gt_runtime::{Ending, RuntimeError};
-use gt_store::{Assignment, Run, Store, Swept, Target};
+use gt_store::{Claimed, Run, Store, Swept, Target};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -28,7 +28,7 @@ use crate::formulas::Library;
 use crate::lock::{Held, Lock};
 use crate::notify::Notifier;
 use crate::pace::{Batch, Pace};
-use crate::settings::{Isolation, Settings};
+use crate::settings::Settings;
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
 use crate::{once, patrol, refinery, tidy};
@@ -413,17 +413,16 @@ impl Daemon {
         self.reload_if_replaced();
         let since = self.dispatcher.now();
         loop {
-            let limits = self.limits()?;
-            let claimed = self.dispatcher.claim(&mut self.store, &self.settings, limits, self.batch.n_all())?;
+            let claimed = self.claim()?;
             self.batch.count(&self.settings.policy(self.town.root()), &claimed);
-            let (slow, quick): (Vec<Assignment>, Vec<Assignment>) =
-                claimed.into_iter().partition(|one| self.settings.isolation(&one.rig.name) == Isolation::Worktree);
+            let (slow, quick): (Vec<Claimed>, Vec<Claimed>) =
+                claimed.into_iter().partition(|one| once::needs_worktree(&self.settings, one));
             self.prepare_aside(slow);
             let report = once::start(&mut self.dispatcher, &mut self.store, &self.settings, quick)?;
             self.tell(&report);
             self.leave_places(&report);
             // What could not be started has left its slot to others.
-            if report.failed.is_empty() {
+            if !report.has_failures() {
                 break;
             }
         }
@@ -435,6 +434,15 @@ impl Daemon {
         self.plan_sweep()
     }
 
+    /// Nobody knows the caps before a good config was read, so nothing starts.
+    fn claim(&mut self) -> Result<Vec<Claimed>, TownError> {
+        if !self.has_config {
+            return self.dispatcher.settle(&mut self.store, &self.settings);
+        }
+        let limits = self.limits()?;
+        self.dispatcher.claim(&mut self.store, &self.settings, limits, self.batch.n_all())
+    }
+
     /// What could not be started does not count in its batch.
     fn leave_places(&mut self, report: &PassReport) {
         let policy = self.settings.policy(self.town.root());
@@ -443,16 +451,13 @@ impl Daemon {
 
     /// With a delay between starts, one at a time, so that pause and clear still bite. // SPEC D4
     fn limits(&mut self) -> Result<PerSide<Option<usize>>, TownError> {
-        if !self.has_config {
-            return Ok(PerSide::both(Some(0))); // nobody knows the caps, so nothing starts
-        }
         let policy = self.settings.policy(self.town.root());
         let pace = Pace::of(&self.settings, &policy, &mut self.store, self.dispatcher.now())?;
         Ok(self.batch.within(&policy, pace.limits))
     }
 
     /// Makes worktrees on threads of their own: a slow repository holds up nobody else.
-    fn prepare_aside(&self, slow: Vec<Assignment>) {
+    fn prepare_aside(&self, slow: Vec<Claimed>) {
         let formulas = Arc::new(Library::of(&self.town));
         for share in once::shares(slow, self.around.n_threads()) {
             let (town, settings, sender) = (self.town.clone(), Arc::clone(&self.settings), self.sender.clone());
@@ -472,7 +477,7 @@ impl Daemon {
                 self.tell(&report);
                 self.leave_places(&report);
                 self.note_pending();
-                !report.failed.is_empty() || !report.unknown.is_empty()
+                report.has_failures() || report.has_unknown()
             }
             Err(error) => {
                 (self.log)(&format!("a start could not be recorded: {}", chain(&error)));
@@ -487,6 +492,9 @@ impl Daemon {
         }
         for (one, why) in &report.failed {
             (self.log)(&format!("could not start {}/{} on {}: {why}", one.rig.name, one.polecat.name, one.bead));
+        }
+        for (turn, why) in &report.turns.failed {
+            (self.log)(&format!("could not start {} for {}: {why}", turn.agent, turn.session));
         }
     }
 
@@ -525,8 +533,11 @@ impl Daemon {
             self.store.next_deadline(&policy, since)?,
             self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
             self.store.next_merge_at(now)?,
+            self.store.next_turn_at(since)?,
         ];
-        if !policy.guards.is_empty() && self.store.has_startable_contexts(&policy, now)? {
+        if !policy.guards.is_empty()
+            && (self.store.has_startable_contexts(&policy, now)? || self.store.has_due_turns(now)?)
+        {
             deadlines.push(Some(now + GUARD_RETRY));
         }
         Ok(deadlines.into_iter().flatten().filter(|at| *at > since).min())

@@ -6,6 +6,7 @@
 mod hear;
 mod prepare;
 mod remains;
+mod report;
 mod unsure;
 pub mod witness;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use gt_core::plan::{PerSide, Policy};
 use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting, StartError, Stop};
-use gt_store::{Advance, Assignment, Claimant, Ended, Findings, NotStarted, Run, Stamp, Started, Store};
+use gt_store::{Advance, Claimant, Claimed, Ended, Findings, NotStarted, Run, Stamp, Started, Store};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::agents::Listener;
@@ -29,6 +30,7 @@ pub use self::hear::{LINGER_GRACE, lingers_until};
 pub(crate) use self::prepare::TOWN_TROUBLE;
 pub use self::prepare::{Prepared, Ready, prepare};
 use self::prepare::{given_up, not_answered, refused, started};
+pub use self::report::{PassReport, TurnReport};
 use self::unsure::Unsure;
 use self::witness::Looks;
 
@@ -71,23 +73,6 @@ pub struct Dispatcher {
     unsure: Unsure,
     /// When silent runs are looked at.
     looks: Looks,
-}
-
-/// What a pass came to.
-#[derive(Debug, Default)]
-pub struct PassReport {
-    pub started: Vec<Assignment>,
-    pub failed: Vec<(Assignment, String)>,
-    /// Nobody knows yet; the next pass looks.
-    pub unknown: Vec<Assignment>,
-}
-
-impl PassReport {
-    pub fn extend(&mut self, other: PassReport) {
-        self.started.extend(other.started);
-        self.failed.extend(other.failed);
-        self.unknown.extend(other.unknown);
-    }
 }
 
 impl Dispatcher {
@@ -167,15 +152,29 @@ impl Dispatcher {
         !self.pending.is_empty()
     }
 
-    /// Records what happened since the last pass, and claims what may start now: at most so many of each side, after
-    /// `n_before` others of the same batch.
+    /// Records what happened since the last pass, and claims what may start now: every turn, and of beads at most so many of
+    /// each side, after `n_before` others of the same batch.
     pub fn claim(
         &mut self,
         store: &mut Store,
         settings: &Settings,
         limits: PerSide<Option<usize>>,
         n_before: usize,
-    ) -> Result<Vec<Assignment>, TownError> {
+    ) -> Result<Vec<Claimed>, TownError> {
+        self.advance(store, settings, Some((limits, n_before)))
+    }
+
+    /// Records what happened since the last pass and takes up what a dead process left half-way; claims nothing new.
+    pub fn settle(&mut self, store: &mut Store, settings: &Settings) -> Result<Vec<Claimed>, TownError> {
+        self.advance(store, settings, None)
+    }
+
+    fn advance(
+        &mut self,
+        store: &mut Store,
+        settings: &Settings,
+        claim: Option<(PerSide<Option<usize>>, usize)>,
+    ) -> Result<Vec<Claimed>, TownError> {
         let stamp = self.stamp();
         let policy = settings.policy(self.town.root());
         let (mut findings, mut again) = self.look(store, settings)?;
@@ -184,11 +183,12 @@ impl Dispatcher {
             crash::point(CrashPoint::SawEnds);
         }
         findings.started.append(&mut self.pending);
-        let advance = if limits == PerSide::both(Some(0)) {
-            record(store, &findings, &policy, &stamp)?
-        } else {
-            let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits, n_before);
-            store.advance(&findings, &policy, Some(&mut claimant), &stamp)?
+        let advance = match claim {
+            None => record(store, &findings, &policy, &stamp)?,
+            Some((limits, n_before)) => {
+                let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits, n_before);
+                store.advance(&findings, &policy, Some(&mut claimant), &stamp)?
+            }
         };
         if !findings.started.is_empty() {
             crash::point(CrashPoint::RecordedStart);
@@ -196,22 +196,18 @@ impl Dispatcher {
         self.listener.note_recorded(&findings.told);
         self.note_ends(&findings);
         self.stop_unwanted(&advance);
-        if !advance.claimed.is_empty() {
+        if !advance.claimed.is_empty() || !advance.turns.is_empty() {
             crash::point(CrashPoint::Claimed);
         }
-        again.extend(advance.claimed);
+        again.extend(advance.claimed.into_iter().map(Claimed::from));
+        again.extend(advance.turns.into_iter().map(Claimed::from));
         self.take(&again);
         Ok(again)
     }
 
-    /// Records what happened since the last pass and takes up what a dead process left half-way; claims nothing new.
-    pub fn settle(&mut self, store: &mut Store, settings: &Settings) -> Result<Vec<Assignment>, TownError> {
-        self.claim(store, settings, PerSide::both(Some(0)), 0)
-    }
-
     /// Lets the dispatcher start runs that another verb of this process has claimed.
-    pub fn take(&mut self, assignments: &[Assignment]) {
-        self.in_flight.extend(assignments.iter().map(|assignment| assignment.run.clone()));
+    pub fn take(&mut self, claimed: &[Claimed]) {
+        self.in_flight.extend(claimed.iter().map(|one| one.run().to_owned()));
     }
 
     /// What a claim of this process looks like to the store.
@@ -237,28 +233,28 @@ impl Dispatcher {
         }
         let stamp = self.stamp();
         let (mut findings, mut report, mut trouble) = (Findings::default(), PassReport::default(), None);
-        for (assignment, ready) in prepared {
-            self.in_flight.remove(&assignment.run);
+        for (claimed, ready) in prepared {
+            self.in_flight.remove(claimed.run());
             let outcome = match ready {
                 Ok(ready) => match handles.next().unwrap_or_else(not_answered) {
-                    Ok(handle) => Ok(started(&assignment, &ready, &handle)),
+                    Ok(handle) => Ok(started(claimed.run(), &ready, &handle)),
                     Err(error @ StartError::Unknown { .. }) => {
-                        trouble = self.unsure.note(&assignment.run, error.to_string(), stamp.now).or(trouble);
-                        report.unknown.push(assignment);
+                        trouble = self.unsure.note(claimed.run(), error.to_string(), stamp.now).or(trouble);
+                        report.note_unknown(claimed);
                         continue;
                     }
-                    Err(error) => Err(refused(&assignment, &ready, &error, stamp.now)),
+                    Err(error) => Err(refused(claimed.run(), &ready, &error, stamp.now)),
                 },
                 Err(not_started) => Err(not_started),
             };
-            self.unsure.settle(&assignment.run);
+            self.unsure.settle(claimed.run());
             match outcome {
                 Ok(started) => {
                     findings.started.push(started);
-                    report.started.push(assignment);
+                    report.note_started(claimed);
                 }
                 Err(failure) => {
-                    report.failed.push((assignment, failure.error.clone()));
+                    report.note_failed(claimed, failure.error.clone());
                     findings.not_started.push(failure);
                 }
             }
@@ -269,7 +265,7 @@ impl Dispatcher {
         let policy = settings.policy(self.town.root());
         let advance = record(store, &findings, &policy, &stamp)?;
         self.stop_unwanted(&advance);
-        if !report.unknown.is_empty() {
+        if report.has_unknown() {
             self.is_look_due = true;
         }
         if !findings.started.is_empty() {
@@ -324,7 +320,7 @@ impl Dispatcher {
     }
 
     /// Compares what is recorded with what lives.
-    fn look(&mut self, store: &mut Store, settings: &Settings) -> Result<(Findings, Vec<Assignment>), TownError> {
+    fn look(&mut self, store: &mut Store, settings: &Settings) -> Result<(Findings, Vec<Claimed>), TownError> {
         let runs = store.live_runs()?;
         let now = self.now();
         // A start that takes too long is given up, whoever is at it.
@@ -370,7 +366,7 @@ impl Dispatcher {
         let is_to_stop = run.stop.is_some()
             || is_after(run.finished_at(now), FINISH_GRACE)
             || is_after(lingers_until(run), SignedDuration::ZERO)
-            || settings.max_run.is_some_and(|max| is_after(run.started_at, max));
+            || settings.longest(run).is_some_and(|max| is_after(run.started_at, max));
         let is_pending = self.pending.iter().any(|start| start.run == run.id);
         let is_left = run.state == RunState::Starting
             && !is_pending
@@ -444,9 +440,9 @@ impl Dispatcher {
             return Ok(());
         }
         if (is_ours || store.take_over(run, &self.me, &self.stamp())?)
-            && let Some(assignment) = store.assignment(&run.id)?
+            && let Some(claimed) = store.claimed(&run.id)?
         {
-            look.again.push(assignment);
+            look.again.push(claimed);
         }
         Ok(())
     }
@@ -455,14 +451,15 @@ impl Dispatcher {
     fn watch_over(&mut self, run: &Run, store: &mut Store, settings: &Settings) -> Result<(), TownError> {
         let now = self.now();
         let is_over = run.finished_at(now).is_some_and(|at| now >= at + FINISH_GRACE);
+        let longest = settings.longest(run);
         let is_too_long =
-            settings.max_run.is_some_and(|max| run.started_at.is_some_and(|at| now >= at + max)) && run.stop.is_none();
+            longest.is_some_and(|max| run.started_at.is_some_and(|at| now >= at + max)) && run.stop.is_none();
         if is_too_long && run.finished_at(now).is_none() {
             let order = StopOrder {
                 at: now,
                 by: self.actor.clone(),
                 outcome: Outcome::TimedOut,
-                reason: "it ran longer than `witness.max_run`".to_owned(),
+                reason: format!("it ran longer than `{}`", settings.longest_key(run)),
             };
             store.order_stop(&run.id, &order, &self.stamp())?;
         }
@@ -523,7 +520,7 @@ impl Dispatcher {
                 let is_at_it = self.in_flight.contains(&run.id) || self.pending.iter().any(|start| start.run == run.id);
                 deadlines.extend((run.starter != self.me || !is_at_it).then(|| now + STARTER_CHECK));
             }
-            if let (Some(max), Some(at), false) = (settings.max_run, run.started_at, is_stopped) {
+            if let (Some(max), Some(at), false) = (settings.longest(run), run.started_at, is_stopped) {
                 deadlines.push(at + max);
             }
         }
@@ -537,7 +534,7 @@ struct Look {
     now: Timestamp,
     findings: Findings,
     /// To be started again, because whoever claimed them is gone.
-    again: Vec<Assignment>,
+    again: Vec<Claimed>,
     /// Not recorded as started, but begun.
     begun: BTreeSet<String>,
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use gt_core::plan::Side;
-use gt_store::{Assignment, Sling, Slung, Stamp, Store};
+use gt_store::{Claimed, Sling, Slung, Stamp, Store};
 use jiff::SignedDuration;
 
 use crate::crash::{self, CrashPoint};
@@ -95,7 +95,7 @@ pub fn run(
         let limits = before.within(&policy, pace.limits);
         let claimed = dispatcher.claim(store, &turn.settings, limits, before.n_all())?;
         batch.count(&policy, &claimed);
-        turn.count_started(claimed.len());
+        turn.count_started(claimed.iter().filter_map(Claimed::work).count());
         report.extend(start(dispatcher, store, &turn.settings, claimed)?);
         dispatcher.acknowledge();
         // Spaced starts are claimed one at a time, so that pause and clear still bite; together they are one batch.
@@ -118,7 +118,7 @@ pub fn start(
     dispatcher: &mut Dispatcher,
     store: &mut Store,
     settings: &Settings,
-    claimed: Vec<Assignment>,
+    claimed: Vec<Claimed>,
 ) -> Result<PassReport, TownError> {
     if claimed.is_empty() {
         return Ok(PassReport::default());
@@ -127,10 +127,15 @@ pub fn start(
     dispatcher.start(store, settings, prepared)
 }
 
+/// Whether a worktree has to be made for it, which takes its time.
+pub(crate) fn needs_worktree(settings: &Settings, claimed: &Claimed) -> bool {
+    claimed.work().is_some_and(|work| settings.isolation(&work.rig.name) == Isolation::Worktree)
+}
+
 /// Makes everything ready, several worktrees at a time.
-fn prepare_all(dispatcher: &Dispatcher, settings: &Settings, claimed: Vec<Assignment>) -> Vec<Prepared> {
+fn prepare_all(dispatcher: &Dispatcher, settings: &Settings, claimed: Vec<Claimed>) -> Vec<Prepared> {
     let (town, around) = (dispatcher.town(), &**dispatcher.around());
-    let n_slow = claimed.iter().filter(|a| settings.isolation(&a.rig.name) == Isolation::Worktree).count();
+    let n_slow = claimed.iter().filter(|one| needs_worktree(settings, one)).count();
     let formulas = &Library::of(town);
     let one = |one| dispatch::prepare(around, town, settings, formulas, one);
     if n_slow < 2 {
@@ -197,6 +202,7 @@ pub fn sling(
     let stamp = dispatcher.stamp();
     let (slung, claimed) = store.sling(wanted, Some(&mut dispatcher.claimant(&policy, pace.limits)), &stamp)?;
     crash::point(CrashPoint::Scheduled);
+    let claimed: Vec<Claimed> = claimed.into_iter().map(Claimed::from).collect();
     dispatcher.take(&claimed);
     let n_claimed = claimed.len();
     let mut report = start(dispatcher, store, settings, claimed)?;

@@ -4,7 +4,7 @@
 //! have been is known to whoever starts it.
 
 use gt_core::plan::{PerSide, Policy, Side};
-use gt_store::{Assignment, Kinds, Store};
+use gt_store::{Assignment, Claimed, Kinds, Store};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::error::TownError;
@@ -60,8 +60,9 @@ impl Batch {
         PerSide { scheduler: of(Side::Scheduler), queue: of(Side::Queue) }
     }
 
-    pub fn count(&mut self, policy: &Policy, claimed: &[Assignment]) {
-        for one in claimed {
+    /// Turns are no part of it.
+    pub fn count(&mut self, policy: &Policy, claimed: &[Claimed]) {
+        for one in claimed.iter().filter_map(Claimed::work) {
             *self.n_started.of_mut(policy.side(one.fields.queued)) += 1;
         }
     }

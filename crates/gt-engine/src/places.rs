@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gt_runtime::exec::ExecRuntime;
 use gt_runtime::process::ProcessRuntime;
 use gt_runtime::terminal::{self, Sent, TerminalError};
-use gt_runtime::{Handle, Known, Launch, News, Runtime, RuntimeError, Sighting, StartError, Stop};
+use gt_runtime::{Handle, Known, Launch, News, Place, Runtime, RuntimeError, Sighting, StartError, Stop};
 use gt_store::Run;
 
 use crate::config::Config;
@@ -77,7 +77,21 @@ impl Both {
 
 impl Runtime for Both {
     fn start(&mut self, launches: &[Launch]) -> Vec<Result<Handle, StartError>> {
-        self.at(self.starts_elsewhere).start(launches)
+        let is_here = |launch: &&Launch| launch.place == Place::Here;
+        if !self.starts_elsewhere || !launches.iter().any(|launch| is_here(&launch)) {
+            return self.at(self.starts_elsewhere).start(launches);
+        }
+        let (here, elsewhere): (Vec<Launch>, Vec<Launch>) =
+            launches.iter().cloned().partition(|launch| is_here(&launch));
+        if let Err(error) = self.watch_other() {
+            return launches.iter().map(|_| Err(StartError::NoRoom { cause: error.to_string() })).collect();
+        }
+        let mut here = self.here.start(&here).into_iter();
+        let mut elsewhere =
+            if elsewhere.is_empty() { Vec::new() } else { self.elsewhere.start(&elsewhere) }.into_iter();
+        let unanswered = || Err(StartError::Unknown { cause: "it was not answered".to_owned() });
+        let answer = |launch: &Launch| if is_here(&launch) { here.next() } else { elsewhere.next() };
+        launches.iter().map(answer).map(|answer| answer.unwrap_or_else(unanswered)).collect()
     }
 
     /// A run that was not seen yet may be where runs were started before the config was changed, so it is looked for in

@@ -7,10 +7,14 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use gt_core::lane::Lanes;
 use gt_core::merge::Strategy;
 use gt_core::plan::{Caps, Guard, PerSide, Policy, QueueRules, Side};
+use gt_core::session::{Mode, Overflow, Rules};
+use gt_store::Run;
 use jiff::SignedDuration;
 
+use crate::agents;
 use crate::config::{Config, Value, join};
 use crate::error::{TownError, chain};
 use crate::places;
@@ -28,6 +32,8 @@ pub struct Settings {
     pub start_timeout: SignedDuration,
     /// `None`: runs may last for ever.
     pub max_run: Option<SignedDuration>,
+    /// The same for turns of sessions.
+    pub turn_timeout: Option<SignedDuration>,
     /// Silence after which a run counts as stalled; `None`: however silent, it is left alone.
     pub stall_after: Option<SignedDuration>,
     pub heartbeat: SignedDuration,
@@ -65,6 +71,7 @@ impl Settings {
             spawn_delay: PerSide { scheduler: span("scheduler.spawn_delay"), queue: span("queue.spawn_delay") },
             start_timeout: span("scheduler.start_timeout"),
             max_run: some(span("witness.max_run")),
+            turn_timeout: some(span("sessions.timeout")),
             stall_after: some(span("witness.stall_after")),
             heartbeat: span("daemon.heartbeat"),
             sweep: span("convoy.sweep"),
@@ -82,6 +89,36 @@ impl Settings {
             return Err(TownError::NoConfig { path });
         }
         Ok(Settings::new(town.config_file().load()?))
+    }
+
+    /// How long a run may last.
+    pub fn longest(&self, run: &Run) -> Option<SignedDuration> {
+        if run.is_turn() { self.turn_timeout } else { self.max_run }
+    }
+
+    /// The key that says so.
+    pub fn longest_key(&self, run: &Run) -> &'static str {
+        if run.is_turn() { "sessions.timeout" } else { "witness.max_run" }
+    }
+
+    /// How sessions take messages, unless somebody has set it otherwise for one of them.
+    pub fn session_rules(&self) -> Rules {
+        let word = |key: &str| self.config.text(key);
+        Rules {
+            mode: word("sessions.mode").as_deref().and_then(Mode::parse).unwrap_or_default(),
+            cap: usize::try_from(self.config.integer("sessions.cap")).unwrap_or(0),
+            overflow: word("sessions.drop").as_deref().and_then(Overflow::parse).unwrap_or_default(),
+            debounce: SignedDuration::from_millis(self.config.integer("sessions.debounce_ms")),
+        }
+    }
+
+    /// Who answers or works where nobody is named.
+    pub fn default_agent(&self) -> String {
+        self.policy.default_agent.clone()
+    }
+
+    pub fn lanes(&self) -> &Lanes {
+        &self.policy.lanes
     }
 
     /// The policy, with the guards that the machine trips right now.
@@ -203,7 +240,26 @@ fn policy(config: &Config) -> Policy {
         breaker_reset: span("scheduler.breaker_reset"),
         redispatch_cooldown: span("witness.redispatch_cooldown"),
         redispatch_attempts: config.integer("witness.redispatch_attempts"),
+        lanes: lanes(config),
+        windows: windows(config),
     }
+}
+
+/// The lanes of the config, and of the environment.
+fn lanes(config: &Config) -> Lanes {
+    let limit = |name: &str| usize::try_from(config.integer(&join(&["lanes", name]))).ok();
+    let names = Lanes::default().iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+    let own = config.names("lanes").into_iter().map(str::to_owned);
+    let set: Vec<(String, usize)> =
+        names.into_iter().chain(own).filter_map(|name| Some((name.clone(), limit(&name)?))).collect();
+    Lanes::default().with(set).overridden(|name| std::env::var(name).ok())
+}
+
+/// How much the conversations of agents can hold, as far as anybody knows.
+fn windows(config: &Config) -> BTreeMap<String, u64> {
+    let presets = agents::PRESETS.iter().map(|preset| preset.name);
+    let names = config.names("agents").into_iter().chain(presets);
+    names.filter_map(|name| Some((name.to_owned(), agents::context_window(config, name)?))).collect()
 }
 
 fn named_caps(config: &Config, group: &str, leaf: &str) -> BTreeMap<String, usize> {

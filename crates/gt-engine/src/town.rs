@@ -104,6 +104,11 @@ impl Town {
         self.logs_dir().join(format!("{run}.log"))
     }
 
+    /// What a turn complains of, apart from its answer.
+    pub fn errors_path(&self, run: &str) -> PathBuf {
+        self.logs_dir().join(format!("{run}.err"))
+    }
+
     /// What its hooks have told.
     pub fn events_path(&self, run: &str) -> PathBuf {
         self.logs_dir().join(format!("{run}.events"))

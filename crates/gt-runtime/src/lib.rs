@@ -47,6 +47,8 @@ pub enum Place {
     /// Nothing but the machine: input from a file, output to a file.
     #[default]
     Process,
+    /// The same, and on this machine, wherever others are started.
+    Here,
     /// A terminal of its own, which people can look at and type into.
     Terminal,
 }

@@ -14,7 +14,7 @@ pub(crate) fn append(tx: &Connection, stamp: &Stamp, kind: EventType, bead: Opti
     Log::new(tx)?.append(stamp, kind, bead, &data.to_string())
 }
 
-/// Writes one event of a run.
+/// Writes one event of a run; a name that is empty is none.
 pub(crate) fn append_of_run(
     tx: &Connection,
     stamp: &Stamp,
@@ -28,7 +28,7 @@ pub(crate) fn append_of_run(
             micros(stamp.now),
             kind.as_str(),
             stamp.actor,
-            bead,
+            (!bead.is_empty()).then_some(bead),
             (!run.is_empty()).then_some(run),
             data.to_string()
         ])?;

@@ -2,6 +2,8 @@
 
 #[path = "it/exercise/claims.rs"]
 mod claims;
+#[path = "it/sessions/desk.rs"]
+mod desk;
 #[path = "it/dispatch/alarms.rs"]
 mod dispatch_alarms;
 #[path = "it/dispatch/claims.rs"]
@@ -60,6 +62,12 @@ mod schema;
 mod semantics;
 #[path = "it/semantics/time.rs"]
 mod semantics_time;
+#[path = "it/sessions/ends.rs"]
+mod sessions_ends;
+#[path = "it/sessions/queue.rs"]
+mod sessions_queue;
+#[path = "it/sessions/random.rs"]
+mod sessions_random;
 #[path = "it/town.rs"]
 mod town;
 #[path = "it/yard.rs"]

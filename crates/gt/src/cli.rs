@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    activity, agent_event, bead, completions, config, convoy, daemon, deacon, demo, doctor, done, escalate, explain,
-    formula, handoff, hook, init, keeper, mail, man, polecat, prime, queue, refinery, rig, scheduler, sling, status,
+    activity, agent_event, bead, chat, completions, config, convoy, daemon, deacon, demo, doctor, done, escalate,
+    explain, formula, handoff, hook, init, keeper, lane, mail, man, polecat, prime, queue, refinery, rig, scheduler,
+    send, session, sling, status, trace,
 };
 
 /// Where help lists the options that every command has.
@@ -91,6 +92,11 @@ pub(crate) enum Command {
     Refinery(refinery::RefineryArgs),
     Deacon(deacon::DeaconArgs),
     Mail(mail::MailArgs),
+    Send(send::SendArgs),
+    Chat(chat::ChatArgs),
+    Session(Box<session::SessionArgs>),
+    Lane(lane::LaneArgs),
+    Trace(trace::TraceArgs),
     Daemon(daemon::DaemonArgs),
     Prime(prime::PrimeArgs),
     Hook(hook::HookArgs),

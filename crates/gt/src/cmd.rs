@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod agent_event;
 pub(crate) mod bead;
+pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod convoy;
@@ -18,6 +19,7 @@ pub(crate) mod handoff;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod keeper;
+pub(crate) mod lane;
 pub(crate) mod mail;
 pub(crate) mod man;
 pub(crate) mod polecat;
@@ -26,8 +28,11 @@ pub(crate) mod queue;
 pub(crate) mod refinery;
 pub(crate) mod rig;
 pub(crate) mod scheduler;
+pub(crate) mod send;
+pub(crate) mod session;
 pub(crate) mod sling;
 pub(crate) mod status;
+pub(crate) mod trace;
 
 use std::process::ExitCode;
 
@@ -55,6 +60,11 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Refinery(args) => return refinery::run(context, args),
         Command::Deacon(args) => deacon::run(context, args)?,
         Command::Mail(args) => mail::run(context, args)?,
+        Command::Send(args) => return send::run(context, args),
+        Command::Chat(args) => chat::run(context, args)?,
+        Command::Session(args) => session::run(context, *args)?,
+        Command::Lane(args) => lane::run(context, args)?,
+        Command::Trace(args) => trace::run(context, &args)?,
         Command::Polecat(args) => polecat::run(context, args)?,
         Command::Daemon(args) => daemon::run(context, &args)?,
         Command::Keeper(args) => keeper::run(&args)?,

@@ -109,6 +109,13 @@ impl Context {
         }
     }
 
+    /// The same to whoever talks: his own command sees to the answers.
+    pub(crate) fn note_missing_daemon_for_chat(&self, town: &Town) {
+        if !daemon_runs(town) {
+            self.note("note: no daemon runs, so you are answered only as long as you stay: `gt daemon start`");
+        }
+    }
+
     /// The same of what waits to be merged.
     pub(crate) fn note_missing_refinery(&self, town: &Town) {
         if !self.is_dry_run() && !daemon_runs(town) {

@@ -6,7 +6,6 @@ mod cmd;
 mod context;
 mod failure;
 mod fit;
-mod news;
 mod render;
 mod when;
 

@@ -25,5 +25,7 @@ mod workshop;
 mod faults;
 #[path = "agents/terminal.rs"]
 mod terminal;
+#[path = "agents/turns.rs"]
+mod turns;
 #[path = "agents/work.rs"]
 mod work;

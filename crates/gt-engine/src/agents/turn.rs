@@ -77,7 +77,7 @@ pub fn turn_launch(agent: &Agent, order: &TurnOrder<'_>, town: &Town) -> Result<
         stdin: Some(order.message.to_owned()),
         log: order.log.to_owned(),
         errors: Some(order.errors.to_owned()),
-        place: Place::Process,
+        place: Place::Here,
     })
 }
 

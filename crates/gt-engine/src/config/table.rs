@@ -109,6 +109,8 @@ pub static KEYS: &[Key] = keys! {
         "which message gives way when a session is full";
     "sessions.debounce_ms" Kind::Integer { min: 0, max: 600_000 }, is "800",
         "milliseconds in which messages of one sender become one turn";
+    "sessions.timeout" DELAY, is "30m",
+        "longest turn; 0s: no limit";
 
     "refinery.batch" SOME, is "20",
         "merges that pass the gates together";
@@ -175,6 +177,8 @@ pub static KEYS: &[Key] = keys! {
 
     "retention.events" SPAN, is "30d",
         "age at which events are pruned, unread ones never";
+    "retention.messages" SPAN, is "30d",
+        "age at which what sessions said is pruned";
     "retention.logs" SPAN, is "14d",
         "age at which logs are pruned";
 

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use gt_core::agent::conversation_of;
 use gt_runtime::{Handle, Launch, StartError};
-use gt_store::{Assignment, Fault, NotStarted, Run, Started};
+use gt_store::{Assignment, Claimed, Fault, NotStarted, Run, Started, Turn};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::agents::{self, Unfit, Workplace};
+use crate::agents::{self, TurnOrder, Unfit, Workplace};
 use crate::formulas::{Library, name_for};
 use crate::prompt;
 use crate::settings::{Isolation, Settings};
@@ -23,7 +23,7 @@ const AGENT_TROUBLE: SignedDuration = SignedDuration::from_mins(1);
 pub(crate) const TOWN_TROUBLE: SignedDuration = SignedDuration::from_secs(30);
 
 /// A run that is ready to be started, or why it never will be.
-pub type Prepared = (Assignment, Result<Ready, NotStarted>);
+pub type Prepared = (Claimed, Result<Ready, NotStarted>);
 
 /// A launch with the place it was made for.
 #[derive(Debug, Clone)]
@@ -36,9 +36,9 @@ pub struct Ready {
     conversation: Option<String>,
 }
 
-pub(super) fn started(assignment: &Assignment, ready: &Ready, handle: &Handle) -> Started {
+pub(super) fn started(run: &str, ready: &Ready, handle: &Handle) -> Started {
     Started {
-        run: assignment.run.clone(),
+        run: run.to_owned(),
         pid: handle.pid,
         birth: handle.birth,
         branch: ready.branch.clone(),
@@ -49,14 +49,14 @@ pub(super) fn started(assignment: &Assignment, ready: &Ready, handle: &Handle) -
     }
 }
 
-pub(super) fn refused(assignment: &Assignment, ready: &Ready, error: &StartError, now: Timestamp) -> NotStarted {
+pub(super) fn refused(run: &str, ready: &Ready, error: &StartError, now: Timestamp) -> NotStarted {
     let fault = match error {
         StartError::NoProgram { .. } => Fault::Agent { until: now + AGENT_TROUBLE },
         StartError::NoRoom { .. } => Fault::Town { until: now + TOWN_TROUBLE },
         StartError::Failed { .. } | StartError::Unknown { .. } => Fault::Bead,
     };
     let worktree = ready.worktree.as_ref().map(|path| path.display().to_string());
-    NotStarted { run: assignment.run.clone(), error: error.to_string(), fault, worktree }
+    NotStarted { run: run.to_owned(), error: error.to_string(), fault, worktree }
 }
 
 /// A start of which the runtime says nothing.
@@ -80,10 +80,48 @@ pub fn prepare(
     town: &Town,
     settings: &Settings,
     formulas: &Library,
-    assignment: Assignment,
+    claimed: Claimed,
 ) -> Prepared {
-    let ready = make_ready(around, town, settings, formulas, &assignment);
-    (assignment, ready)
+    let ready = match &claimed {
+        Claimed::Work(assignment) => make_ready(around, town, settings, formulas, assignment),
+        Claimed::Turn(turn) => make_turn_ready(around, town, settings, turn),
+    };
+    (claimed, ready)
+}
+
+/// A turn needs no place of its own: it talks in the town, and its agent is started as a plain process.
+fn make_turn_ready(
+    around: &dyn Surroundings,
+    town: &Town,
+    settings: &Settings,
+    turn: &Turn,
+) -> Result<Ready, NotStarted> {
+    let now = around.now();
+    let fail = |error: String, fault: Fault| NotStarted { run: turn.run.clone(), error, fault, worktree: None };
+    let unfit = |unfit: Unfit| match unfit {
+        Unfit::Agent(why) => fail(why, Fault::Agent { until: now + AGENT_TROUBLE }),
+        Unfit::Machine(why) => fail(why, Fault::Town { until: now + TOWN_TROUBLE }),
+    };
+    make_logs_dir(town).map_err(|why| fail(why, Fault::Town { until: now + TOWN_TROUBLE }))?;
+    let agent = agents::find_for_turns(&settings.config, &turn.agent).map_err(|why| unfit(Unfit::Agent(why)))?;
+    let order = TurnOrder {
+        run: &turn.run,
+        session: &turn.session,
+        agent: &turn.agent,
+        message: &turn.text,
+        resume: turn.resumes.as_deref(),
+        dir: town.root(),
+        log: &town.log_path(&turn.run),
+        errors: &town.errors_path(&turn.run),
+    };
+    let launch = agents::turn_launch(&agent, &order, town).map_err(unfit)?;
+    let conversation = Some(conversation_of(&turn.run)).filter(|name| launch.argv.contains(name));
+    Ok(Ready { launch, worktree: None, branch: None, formula: None, conversation })
+}
+
+fn make_logs_dir(town: &Town) -> Result<(), String> {
+    std::fs::create_dir_all(town.logs_dir())
+        .map_err(|error| format!("cannot make {}: {error}", town.logs_dir().display()))
 }
 
 fn make_ready(
@@ -105,10 +143,7 @@ fn make_ready(
         .cook(assignment, settings)
         .map_err(|why| fail(formula_words(assignment, settings, &why), Fault::Bead))?;
     let log = town.log_path(&assignment.run);
-    std::fs::create_dir_all(town.logs_dir()).map_err(|error| {
-        let cause = format!("cannot make {}: {error}", town.logs_dir().display());
-        fail(cause, Fault::Town { until: now + TOWN_TROUBLE })
-    })?;
+    make_logs_dir(town).map_err(|cause| fail(cause, Fault::Town { until: now + TOWN_TROUBLE }))?;
     if !std::path::Path::new(&assignment.rig.path).is_dir() {
         let cause = format!("there is no repository at {}", assignment.rig.path);
         return Err(fail(cause, Fault::Rig { until: now + TOWN_TROUBLE }));

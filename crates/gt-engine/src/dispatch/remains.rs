@@ -7,6 +7,7 @@ use gt_runtime::{Handle, merge};
 use gt_store::{Ended, Findings, Run, Started, Store};
 
 use super::Dispatcher;
+use crate::agents;
 use crate::error::TownError;
 use crate::settings::{Isolation, Settings};
 use crate::signs;
@@ -43,6 +44,9 @@ impl Dispatcher {
         store: &mut Store,
         settings: &Settings,
     ) -> Result<Ended, TownError> {
+        if run.is_turn() {
+            return Ok(self.ended_turn(run, settings));
+        }
         // A start that waits to be recorded is recorded together with this end, and says where it was.
         let pending = self.pending.iter().find(|start| start.run == run.id);
         let (worktree, branch) = match (run.state, pending) {
@@ -62,7 +66,33 @@ impl Dispatcher {
             patch: None,
             told: self.last_words(run, settings),
             last_output: signs::last_output(&self.town, &run.id),
+            reply: None,
+            is_conversation_lost: false,
         })
+    }
+
+    /// A turn that is gone: what it answered, or complained of.
+    fn ended_turn(&mut self, run: &Run, settings: &Settings) -> Ended {
+        let told = self.last_words(run, settings);
+        let (log, errors) = (self.town.log_path(&run.id), self.town.errors_path(&run.id));
+        let words = told.as_ref().map(|telling| &telling.told);
+        let reply = agents::reply(words, &log).ok();
+        let is_conversation_lost = run.resumes.is_some() && agents::has_lost_conversation(words, &errors);
+        Ended {
+            run: run.id.clone(),
+            code: None,
+            signal: None,
+            leftover: 0,
+            is_lost: false,
+            worktree: None,
+            branch: None,
+            kept: None,
+            patch: None,
+            told,
+            last_output: agents::last_error(&errors),
+            reply,
+            is_conversation_lost,
+        }
     }
 
     /// What would be lost with the worktrees of those who ended, saved as a patch for whoever comes next. Git takes its time, and many may end at once.
@@ -92,7 +122,7 @@ impl Dispatcher {
         store: &mut Store,
         settings: &Settings,
     ) -> Result<Option<(String, Option<String>)>, TownError> {
-        if settings.isolation(&run.rig) == Isolation::None {
+        if run.is_turn() || settings.isolation(&run.rig) == Isolation::None {
             return Ok(None);
         }
         let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };

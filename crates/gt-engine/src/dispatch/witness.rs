@@ -153,6 +153,7 @@ pub fn explain(run: &Run, town: &Town, settings: &Settings, now: Timestamp) -> O
 /// Who is being started is left alone; who waits for somebody, or has nothing more to do, is silent with reason.
 fn is_watched(run: &Run, now: Timestamp) -> bool {
     run.state == RunState::Working
+        && !run.is_turn() // it has its timeout
         && run.stop.is_none()
         && run.finished_at(now).is_none()
         && run.waits_for().is_none()

@@ -210,7 +210,7 @@ impl Keeper {
         for (at, launch) in batch.launches.iter().enumerate() {
             results[at] = match (self.known_handle(&launch.run), launch.place) {
                 (Some(handle), _) => Some(Ok(handle)),
-                (None, Place::Process) => Some(self.start_process(launch, &mut spawner)),
+                (None, Place::Process | Place::Here) => Some(self.start_process(launch, &mut spawner)),
                 (None, Place::Terminal) => None,
             };
         }

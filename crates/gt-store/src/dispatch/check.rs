@@ -8,6 +8,7 @@ use gt_core::status::Status;
 use rusqlite::Connection;
 
 use crate::error::{Result, StoreError};
+use crate::sessions;
 use crate::store::Store;
 
 /// What must never be, each with a query that finds it.
@@ -16,7 +17,10 @@ const NEVER: [(&str, &str); 7] = [
         "a bead has two contexts that are not closed",
         "SELECT bead FROM context WHERE state <> 'closed' GROUP BY bead HAVING count(*) > 1",
     ),
-    ("a bead has two live runs", "SELECT bead FROM run WHERE state <> 'ended' GROUP BY bead HAVING count(*) > 1"),
+    (
+        "a bead has two live runs",
+        "SELECT bead FROM run WHERE state <> 'ended' AND bead IS NOT NULL GROUP BY bead HAVING count(*) > 1",
+    ),
     (
         "the queue does not follow the bead of a context",
         "SELECT context.id FROM context JOIN bead ON bead.key = context.bead WHERE context.state = 'open'
@@ -29,7 +33,7 @@ const NEVER: [(&str, &str); 7] = [
     ),
     (
         "a run is being started without its context",
-        "SELECT id FROM run WHERE state = 'starting'
+        "SELECT id FROM run WHERE state = 'starting' AND bead IS NOT NULL
            AND NOT EXISTS (SELECT 1 FROM context WHERE context.id = run.context AND context.state = 'claimed')",
     ),
     (
@@ -39,7 +43,7 @@ const NEVER: [(&str, &str); 7] = [
     ),
     (
         "a live run has no polecat of its own",
-        "SELECT id FROM run WHERE state <> 'ended' AND (SELECT count(*) FROM polecat WHERE polecat.run = run.id) <> 1",
+        "SELECT id FROM run WHERE state <> 'ended' AND bead IS NOT NULL AND (SELECT count(*) FROM polecat WHERE polecat.run = run.id) <> 1",
     ),
 ];
 
@@ -96,6 +100,7 @@ pub(crate) fn complaints(tx: &Connection) -> Result<Vec<String>> {
             complaints.push(format!("{sentence} ({n} times)"));
         }
     }
+    complaints.extend(sessions::check::faults(tx)?);
     Ok(complaints)
 }
 

@@ -25,8 +25,9 @@ use crate::dispatch::steps::{self, CurrentStep};
 use crate::dispatch::tellings::Telling;
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, micros};
+use crate::sessions::claim::{Turn, claim_turns};
 use crate::store::{Stamp, Store};
-use crate::{events, rigs};
+use crate::{events, rigs, sessions};
 
 /// Contexts read at a time.
 const PAGE: usize = 256;
@@ -102,6 +103,48 @@ pub struct Assignment {
     pub step: Option<CurrentStep>,
 }
 
+/// What has been claimed and is to be started: work on a bead, or a turn of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claimed {
+    Work(Box<Assignment>),
+    Turn(Box<Turn>),
+}
+
+impl From<Assignment> for Claimed {
+    fn from(assignment: Assignment) -> Claimed {
+        Claimed::Work(Box::new(assignment))
+    }
+}
+
+impl From<Turn> for Claimed {
+    fn from(turn: Turn) -> Claimed {
+        Claimed::Turn(Box::new(turn))
+    }
+}
+
+impl Claimed {
+    pub fn run(&self) -> &str {
+        match self {
+            Claimed::Work(assignment) => &assignment.run,
+            Claimed::Turn(turn) => &turn.run,
+        }
+    }
+
+    pub fn work(&self) -> Option<&Assignment> {
+        match self {
+            Claimed::Work(assignment) => Some(assignment),
+            Claimed::Turn(_) => None,
+        }
+    }
+
+    pub fn turn(&self) -> Option<&Turn> {
+        match self {
+            Claimed::Work(_) => None,
+            Claimed::Turn(turn) => Some(turn),
+        }
+    }
+}
+
 /// What was found out since the last pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
@@ -115,8 +158,10 @@ pub struct Findings {
 /// What an advance came to.
 #[derive(Debug, Clone, Default)]
 pub struct Advance {
-    /// To be started now.
+    /// Work on beads, to be started now.
     pub claimed: Vec<Assignment>,
+    /// Turns of sessions, to be started now.
+    pub turns: Vec<Turn>,
     /// Started, but given up or told to stop meanwhile: to be stopped now that they are there.
     pub unwanted: Vec<Run>,
 }
@@ -139,14 +184,25 @@ impl Store {
         self.write(stamp, |tx| {
             let unwanted = runs::record(tx, findings, policy, stamp)?;
             feed::settle(tx, stamp)?;
-            let claimed = claimant.map_or(Ok(Vec::new()), |claimant| claim_ready(tx, claimant, stamp))?;
-            Ok(Advance { claimed, unwanted })
+            let Some(claimant) = claimant else { return Ok(Advance { unwanted, ..Advance::default() }) };
+            let has_room = claimant.limits != PerSide::both(Some(0));
+            let claimed = if has_room { claim_ready(tx, claimant, stamp)? } else { Vec::new() };
+            let turns = claim_turns(tx, claimant, stamp)?;
+            Ok(Advance { claimed, turns, unwanted })
         })
     }
 
     /// The assignment of a live run, as it was claimed.
     pub fn assignment(&mut self, run: &str) -> std::result::Result<Option<Assignment>, StoreError> {
         self.read(|tx| assignment(tx, run))
+    }
+
+    /// What a live run was claimed for.
+    pub fn claimed(&mut self, run: &str) -> std::result::Result<Option<Claimed>, StoreError> {
+        self.read(|tx| match sessions::claim::of_run(tx, run)? {
+            Some(turn) => Ok(Some(turn.into())),
+            None => Ok(assignment(tx, run)?.map(Claimed::from)),
+        })
     }
 }
 

@@ -3,6 +3,8 @@
 //! Every verb looks first whether the run still lives: what an earlier run says, or what is recorded twice, changes
 //! nothing.
 
+mod row;
+
 use gt_core::agent::{Activity, Failure, Need, Usage};
 use gt_core::context::CloseReason;
 use gt_core::event::EventType;
@@ -10,9 +12,10 @@ use gt_core::plan::{Policy, Trouble, TroubleOf, backoff};
 use gt_core::run::{Outcome, RunState, StopOrder, exit_words};
 use gt_core::status::Status;
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
+use self::row::{SELECT, from_row};
 use crate::dispatch::claim::Findings;
 use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::records::{self, Hold, Record};
@@ -21,7 +24,8 @@ use crate::dispatch::unfinished::{self, plan_next};
 use crate::dispatch::{alarms, hooks, polecats, scheduler, steps};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
-use crate::rows::{self, Key, micros, timestamp};
+use crate::rows::{self, Key, micros};
+use crate::sessions::turns;
 use crate::store::{Stamp, Store};
 use crate::{events, query};
 
@@ -68,7 +72,21 @@ pub struct Run {
     pub usage: Usage,
     /// The step that it is at, in words, where its work is done step by step.
     pub step: Option<String>,
+    /// The turn of a session that it answers; then it has no bead.
+    pub turn: Option<TurnOf>,
+    /// The lane that it counts in; `None`: the scheduler's cap.
+    pub lane: Option<String>,
+    /// The conversation that it goes on with.
+    pub resumes: Option<String>,
+    pub(crate) is_aside: bool,
     pub(crate) key: Key,
+}
+
+/// What a run answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnOf {
+    pub id: i64,
+    pub session: String,
 }
 
 /// A start that worked.
@@ -130,84 +148,28 @@ pub struct Ended {
     pub told: Option<Telling>,
     /// What it printed last.
     pub last_output: Option<String>,
-}
-
-const SELECT: &str = "SELECT run.id, bead.id, bead.title, bead.standing IS NULL, bead.closed_at, run.context, run.rig,
-    run.polecat, run.agent, run.host, run.state, run.starter, run.claimed_at, run.started_at, run.ended_at, run.pid,
-    run.birth, run.session, run.branch, run.worktree, run.log, run.said, run.said_at, run.stop_at, run.stop_by,
-    run.stop_outcome, run.stop_reason, run.outcome, run.end_reason, run.bead, run.activity, run.waiting_for,
-    run.activity_at, run.conversation, run.tokens_in, run.tokens_out, run.tokens_cached, run.cost,
-    (SELECT 'step ' || place || ' of ' || (SELECT max(place) FROM step WHERE bead = run.bead) || ': ' || title FROM step
-       WHERE bead = run.bead AND done_at IS NULL AND run.state <> 'ended' ORDER BY place LIMIT 1),
-    run.last_output, run.stalled_at, run.interrupted_at
-  FROM run JOIN bead ON bead.key = run.bead";
-
-fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
-    let time = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(timestamp));
-    let outcome = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_str_or_null()?.and_then(Outcome::parse));
-    let stop = match time(23)? {
-        None => None,
-        Some(at) => Some(StopOrder {
-            at,
-            by: row.get::<_, Option<String>>(24)?.unwrap_or_default(),
-            outcome: outcome(25)?.unwrap_or(Outcome::Stopped),
-            reason: row.get::<_, Option<String>>(26)?.unwrap_or_default(),
-        }),
-    };
-    let waiting_for = row.get_ref(31)?.as_str_or_null()?;
-    Ok(Run {
-        id: row.get(0)?,
-        bead: row.get(1)?,
-        title: row.get(2)?,
-        is_bead_done: row.get(3)?,
-        bead_closed_at: time(4)?,
-        context: row.get(5)?,
-        rig: row.get(6)?,
-        polecat: row.get(7)?,
-        agent: row.get(8)?,
-        host: row.get(9)?,
-        state: RunState::parse(row.get_ref(10)?.as_str()?).unwrap_or(RunState::Ended),
-        starter: row.get(11)?,
-        claimed_at: timestamp(row.get(12)?),
-        started_at: time(13)?,
-        ended_at: time(14)?,
-        pid: row.get(15)?,
-        birth: row.get::<_, Option<i64>>(16)?.map(|birth| birth as u64),
-        session: row.get(17)?,
-        branch: row.get(18)?,
-        worktree: row.get(19)?,
-        log: row.get(20)?,
-        said: outcome(21)?,
-        said_at: time(22)?,
-        stop,
-        outcome: outcome(27)?,
-        end_reason: row.get(28)?,
-        key: row.get(29)?,
-        step: row.get(38)?,
-        last_output: row.get(39)?,
-        stalled_at: time(40)?,
-        interrupted_at: time(41)?,
-        activity: row.get_ref(30)?.as_str_or_null()?.and_then(|word| Activity::parse(word, waiting_for)),
-        activity_at: time(32)?,
-        conversation: row.get(33)?,
-        usage: usage(row)?,
-    })
-}
-
-fn usage(row: &Row<'_>) -> rusqlite::Result<Usage> {
-    let count = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.unwrap_or(0).max(0) as u64);
-    let dollars: Option<f64> = row.get(37)?;
-    Ok(Usage {
-        tokens_in: count(34)?,
-        tokens_out: count(35)?,
-        tokens_cached: count(36)?,
-        cost_micros: dollars.map_or(0, |dollars| (dollars * 1e6).round().max(0.0) as u64),
-    })
+    /// What it answered, if it was asked by a session.
+    pub reply: Option<String>,
+    /// Whether its agent does not have the conversation any more that it was to go on with.
+    pub is_conversation_lost: bool,
 }
 
 impl Run {
     pub fn is_live(&self) -> bool {
         self.state != RunState::Ended
+    }
+
+    /// Whether it answers a session, instead of working on a bead.
+    pub fn is_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    pub(crate) fn turn_id(&self) -> Option<i64> {
+        self.turn.as_ref().map(|turn| turn.id)
+    }
+
+    pub(crate) fn session_key(&self) -> Option<&str> {
+        self.turn.as_ref().map(|turn| turn.session.as_str())
     }
 
     /// As its bead names it.
@@ -302,6 +264,11 @@ pub(crate) fn by_id(tx: &Connection, id: &str) -> Result<Option<Run>> {
     Ok(select(tx, "run.id = ?1", params![id])?.pop())
 }
 
+/// The runs of a turn, the first of them first.
+pub(crate) fn of_turn(tx: &Connection, turn: i64) -> Result<Vec<Run>> {
+    select(tx, "run.turn = ?1 AND run.turn IS NOT NULL ORDER BY run.claimed_at, run.id", params![turn])
+}
+
 /// The live run of a bead.
 pub(crate) fn live_of(tx: &Connection, bead: Key) -> Result<Option<String>> {
     let mut query = tx.prepare_cached("SELECT id FROM run WHERE bead = ?1 AND state <> 'ended'")?;
@@ -326,6 +293,23 @@ fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<Opt
         Some(run) if run.state == RunState::Starting => run,
         other => return Ok(other.filter(|run| !run.is_live())),
     };
+    if run.is_turn() {
+        return turns::started(tx, run, start, stamp);
+    }
+    note_started(tx, &run, start, stamp)?;
+    polecats::settle(tx, &run.id, start.worktree.as_deref(), start.branch.as_deref())?;
+    close_claimed(tx, &run, stamp)?;
+    hooks::begin_work(tx, run.key, stamp)?;
+    // A run elsewhere is no process of this machine.
+    let pid = Some(start.pid).filter(|pid| *pid != 0);
+    let data = json!({ "rig": run.rig, "polecat": run.polecat, "agent": run.agent, "pid": pid,
+                       "branch": start.branch, "formula": start.formula });
+    events::append_of_run(tx, stamp, EventType::RunStarted, &run.bead, &run.id, &data)?;
+    Ok(Some(run).filter(|run| run.stop.is_some()))
+}
+
+/// Remembers that a run works, and where.
+pub(crate) fn note_started(tx: &Connection, run: &Run, start: &Started, stamp: &Stamp) -> Result<()> {
     tx.prepare_cached(
         "UPDATE run SET state = 'working', started_at = ?2, pid = ?3, birth = ?4, branch = ?5, worktree = ?6, log = ?7,
            conversation = coalesce(conversation, ?8)
@@ -341,15 +325,7 @@ fn record_started(tx: &Connection, start: &Started, stamp: &Stamp) -> Result<Opt
         start.log,
         start.conversation
     ])?;
-    polecats::settle(tx, &run.id, start.worktree.as_deref(), start.branch.as_deref())?;
-    close_claimed(tx, &run, stamp)?;
-    hooks::begin_work(tx, run.key, stamp)?;
-    // A run elsewhere is no process of this machine.
-    let pid = Some(start.pid).filter(|pid| *pid != 0);
-    let data = json!({ "rig": run.rig, "polecat": run.polecat, "agent": run.agent, "pid": pid,
-                       "branch": start.branch, "formula": start.formula });
-    events::append_of_run(tx, stamp, EventType::RunStarted, &run.bead, &run.id, &data)?;
-    Ok(Some(run).filter(|run| run.stop.is_some()))
+    Ok(())
 }
 
 /// The context of a run that has started is done with.
@@ -361,7 +337,7 @@ fn close_claimed(tx: &Connection, run: &Run, stamp: &Stamp) -> Result<()> {
     Ok(())
 }
 
-fn end_run(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, stamp: &Stamp) -> Result<()> {
+pub(crate) fn end_run(tx: &Connection, run: &Run, outcome: Outcome, reason: &str, stamp: &Stamp) -> Result<()> {
     tx.prepare_cached("UPDATE run SET state = 'ended', ended_at = ?2, outcome = ?3, end_reason = ?4 WHERE id = ?1")?
         .execute(params![run.id, micros(stamp.now), outcome.as_str(), reason])?;
     Ok(())
@@ -371,6 +347,9 @@ fn record_not_started(tx: &Connection, failure: &NotStarted, policy: &Policy, st
     // Who has spoken was started, whatever somebody saw who looked before.
     let is_unstarted = |run: &Run| run.state == RunState::Starting && run.said.is_none();
     let Some(run) = by_id(tx, &failure.run)?.filter(is_unstarted) else { return Ok(()) };
+    if run.is_turn() {
+        return turns::not_started(tx, &run, failure, policy, stamp);
+    }
     end_run(tx, &run, Outcome::NotStarted, &failure.error, stamp)?;
     if failure.worktree.is_some() {
         polecats::settle(tx, &run.id, failure.worktree.as_deref(), None)?;
@@ -474,6 +453,9 @@ fn release(tx: &Connection, key: Key, run: &Run, status: Status, stamp: &Stamp) 
 
 fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) -> Result<()> {
     let Some(mut run) = by_id(tx, &end.run)?.filter(Run::is_live) else { return Ok(()) };
+    if run.is_turn() {
+        return turns::ended(tx, &run, end, policy, stamp);
+    }
     if run.state == RunState::Starting && end.worktree.is_some() {
         settle_late(tx, &mut run, end)?;
     }
@@ -491,7 +473,7 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
         _ => exit.clone(),
     };
     if let Some(telling) = &end.told {
-        tellings::count(tx, &run, &telling.told, stamp)?;
+        tellings::count(tx, &run, telling, stamp)?;
     }
     end_run(tx, &run, outcome, &reason, stamp)?;
     let last_output = end.last_output.as_deref().filter(|_| !outcome.is_progress());

@@ -63,7 +63,7 @@ fn living(tx: &Connection, host: &str, now: Timestamp) -> Result<(Vec<Live>, Vec
 }
 
 /// What agents have reported to have cost today, when that is too much. // SPEC D9
-fn budget_guard(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Option<Guard>> {
+pub(crate) fn budget_guard(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Option<Guard>> {
     let Some(limit) = policy.daily_cents else { return Ok(None) };
     let spent: f64 = tx
         .prepare_cached("SELECT coalesce(sum(cost), 0.0) FROM run WHERE cost_at >= ?1")?
@@ -82,7 +82,7 @@ pub(crate) fn midnight(now: Timestamp) -> Timestamp {
     timestamp(micros(now) - micros(now).rem_euclid(DAY_MICROS))
 }
 
-fn starts_left(tx: &Connection, limit: usize, now: Timestamp) -> Result<usize> {
+pub(crate) fn starts_left(tx: &Connection, limit: usize, now: Timestamp) -> Result<usize> {
     let since = micros(now - SignedDuration::from_secs(1));
     // What lies ahead was claimed before the clock was set back, and holds nobody up.
     let mut query = tx.prepare_cached("SELECT count(*) FROM run WHERE claimed_at > ?1 AND claimed_at <= ?2")?;

@@ -27,7 +27,7 @@ pub struct Telling {
 /// Remembers what a live run has told.
 pub(crate) fn record(tx: &Connection, telling: &Telling, stamp: &Stamp) -> Result<()> {
     let Some(run) = runs::by_id(tx, &telling.run)?.filter(Run::is_live) else { return Ok(()) };
-    count(tx, &run, &telling.told, stamp)?;
+    count(tx, &run, telling, stamp)?;
     // What it was told to do, or has said with `gt done`, weighs more than what it seems to do.
     if run.stop.is_some() || run.said.is_some() || run.is_bead_done {
         return Ok(());
@@ -45,12 +45,13 @@ fn limit_it_waits_for(told: &Told) -> Option<&Failure> {
 }
 
 /// Counts what it has used; that never becomes less.
-pub(crate) fn count(tx: &Connection, run: &Run, told: &Told, stamp: &Stamp) -> Result<()> {
-    let Usage { tokens_in, tokens_out, tokens_cached, cost_micros } = told.usage();
-    if let Some(conversation) = told.conversation() {
+pub(crate) fn count(tx: &Connection, run: &Run, telling: &Telling, stamp: &Stamp) -> Result<()> {
+    let usage = used(tx, run, telling)?;
+    let Usage { tokens_in, tokens_out, tokens_cached, cost_micros } = usage;
+    if let Some(conversation) = telling.told.conversation() {
         tx.prepare_cached("UPDATE run SET conversation = ?2 WHERE id = ?1")?.execute(params![run.id, conversation])?;
     }
-    if told.usage() == Usage::default() {
+    if usage == Usage::default() {
         return Ok(());
     }
     let dollars = (cost_micros > 0).then_some(cost_micros as f64 / 1e6);
@@ -63,6 +64,28 @@ pub(crate) fn count(tx: &Connection, run: &Run, told: &Told, stamp: &Stamp) -> R
     )?
     .execute(params![run.id, bounded(tokens_in), bounded(tokens_out), bounded(tokens_cached), dollars, micros(stamp.now)])?;
     Ok(())
+}
+
+/// What a run itself has used: some agents tell what all turns of their conversation have.
+pub(crate) fn used(tx: &Connection, run: &Run, telling: &Telling) -> Result<Usage> {
+    let usage = telling.told.usage();
+    let Some(conversation) = run.resumes.as_ref().filter(|_| telling.vendor.counts_conversations()) else {
+        return Ok(usage);
+    };
+    let mut query = tx.prepare_cached(
+        "SELECT coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), coalesce(sum(tokens_cached), 0),
+           coalesce(sum(cost), 0.0) FROM run WHERE conversation = ?1 AND turn IS NOT NULL AND id <> ?2",
+    )?;
+    let before = query.query_row(params![conversation, run.id], |row| {
+        let count = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.max(0) as u64);
+        Ok(Usage {
+            tokens_in: count(0)?,
+            tokens_out: count(1)?,
+            tokens_cached: count(2)?,
+            cost_micros: (row.get::<_, f64>(3)? * 1e6).round().max(0.0) as u64,
+        })
+    })?;
+    Ok(usage.since(before))
 }
 
 /// Remembers what it does now, and tells when it begins or ceases to wait.

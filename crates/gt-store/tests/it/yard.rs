@@ -102,6 +102,8 @@ pub(crate) fn ended(run: &str) -> Ended {
         patch: None,
         told: None,
         last_output: None,
+        reply: None,
+        is_conversation_lost: false,
     }
 }
 

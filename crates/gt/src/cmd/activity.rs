@@ -7,8 +7,8 @@ use gt_store::Store;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::news::News;
 use crate::render::{DIM, paint};
+use gt_engine::news::News;
 
 /// Events read at a time.
 const BATCH: usize = 1000;

@@ -83,19 +83,24 @@ fn get(context: &Context, key: &str) -> Result<(), Failure> {
 }
 
 fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {
-    let town = context.town()?;
-    let mut store = context.open(&town)?; // first: a change that cannot be recorded is not made
-    let file = town.config_file();
-    let edit = file.plan_set(&args.key, &args.value).map_err(TownError::from)?;
-    let setting = edit.config().and_then(|config| config.get(&args.key)).map_err(TownError::from)?;
-    if write(context, edit)? {
-        note_change(context, &mut store, &setting.key)?;
-    }
+    let setting = change(context, &args.key, &args.value)?;
     if context.wants_json() {
         return context.json(&setting_json(&setting));
     }
     let value = setting.value.map(|value| value.to_string()).unwrap_or_default();
     context.say(&format!("Set {} = {value}", setting.key))
+}
+
+/// Sets a key, whoever asks for it, and records that.
+pub(crate) fn change(context: &Context, key: &str, value: &str) -> Result<Setting, Failure> {
+    let town = context.town()?;
+    let mut store = context.open(&town)?; // first: a change that cannot be recorded is not made
+    let edit = town.config_file().plan_set(key, value).map_err(TownError::from)?;
+    let setting = edit.config().and_then(|config| config.get(key)).map_err(TownError::from)?;
+    if write(context, edit)? {
+        note_change(context, &mut store, &setting.key)?;
+    }
+    Ok(setting)
 }
 
 fn unset(context: &Context, key: &str) -> Result<(), Failure> {

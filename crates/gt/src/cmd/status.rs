@@ -8,9 +8,10 @@ use gt_core::time;
 use gt_engine::Town;
 use gt_engine::config::Config;
 use gt_engine::lock::{Holder, Lock};
-use gt_store::{ConvoyProgress, MAYOR, Outlook, Plea};
+use gt_store::{ConvoyProgress, LaneFigure, MAYOR, Outlook, Plea, Session};
 use serde_json::{Value, json};
 
+use super::lane;
 use super::polecat::{self, Worker};
 use super::refinery::{self, Queue};
 use super::scheduler::mode;
@@ -40,6 +41,9 @@ struct Screen {
     n_unread: usize,
     convoys: Vec<ConvoyProgress>,
     n_convoys: i64,
+    /// Sessions in which something runs or waits.
+    sessions: Vec<Session>,
+    lanes: Vec<LaneFigure>,
     n_ready: usize,
     config_problem: Option<String>,
 }
@@ -66,6 +70,8 @@ fn look(context: &Context) -> Result<Screen, Failure> {
     let pleas = store.pleas()?;
     let limit = if context.wants_json() { usize::MAX >> 1 } else { LINES_MAX };
     let (convoys, n_convoys) = store.open_convoys(limit)?;
+    let busy = store.sessions(Some(limit))?.into_iter().filter(|one| one.n_live + one.n_waiting > 0).collect();
+    let lanes = store.lanes(&policy)?;
     let ready = store.ready(&gt_store::ReadyFilter::default(), 100, context.now())?;
     Ok(Screen {
         daemon: Lock::Daemon.holder(&town)?,
@@ -79,6 +85,8 @@ fn look(context: &Context) -> Result<Screen, Failure> {
         n_unread: store.n_unread(MAYOR)?,
         convoys,
         n_convoys,
+        sessions: busy,
+        lanes,
         config_problem,
     })
 }
@@ -90,6 +98,7 @@ fn screen_text(screen: &Screen) -> String {
     parts.push(waiting(screen));
     parts.extend(merging(screen));
     parts.extend(convoys(screen));
+    parts.extend(sessions(screen));
     parts.join("\n\n")
 }
 
@@ -208,6 +217,19 @@ fn convoys(screen: &Screen) -> Option<String> {
     (screen.n_convoys > 0).then(|| part("Convoys", lines, screen.n_convoys as usize))
 }
 
+/// Sessions at work, and lanes that are full.
+fn sessions(screen: &Screen) -> Option<String> {
+    let line = |session: &Session| {
+        format!("  {}  {} running, {} waiting", one_line(&session.key), session.n_live, session.n_waiting)
+    };
+    let lines: Vec<String> = screen.sessions.iter().map(line).collect();
+    let is_turns = |lane: &&LaneFigure| lane.name != gt_core::lane::POLECAT;
+    let sum = |count: fn(&LaneFigure) -> usize| screen.lanes.iter().filter(is_turns).map(count).sum::<usize>();
+    let title = format!("Sessions, {} turns running and {} waiting", sum(|lane| lane.active), sum(|lane| lane.pending));
+    let n_total = lines.len();
+    (n_total > 0).then(|| part(&title, lines, n_total))
+}
+
 fn screen_json(screen: &Screen) -> Value {
     let pause = screen.outlook.state.pause.as_ref();
     let live = screen.workers.iter().filter(|worker| worker.polecat.run.is_some());
@@ -242,6 +264,10 @@ fn screen_json(screen: &Screen) -> Value {
         "merging": refinery::queue_json(&screen.merging),
         "guards": screen.policy.guards.iter().map(|guard| &guard.message).collect::<Vec<_>>(),
         "config_problem": screen.config_problem,
+        "sessions": screen.sessions.iter().map(|session| json!({
+            "key": session.key, "running": session.n_live, "waiting": session.n_waiting,
+        })).collect::<Vec<_>>(),
+        "lanes": screen.lanes.iter().map(lane::lane_json).collect::<Vec<_>>(),
         "convoys": screen.convoys.iter().map(|convoy| json!({
             "id": convoy.id, "title": convoy.title, "completed": convoy.n_done, "total": convoy.n_total,
         })).collect::<Vec<_>>(),

@@ -38,6 +38,8 @@ pub(crate) fn masks() -> insta::Settings {
     settings.add_filter(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "[RUN]");
     settings.add_filter(r"@[0-9a-f]{12}\b", "@[RUN]");
     settings.add_filter(r"(sound: .*, schema|this one knows) \d+", "$1 [N]");
+    settings.add_filter(r"(took +)\d+\.\d+ s\b", "$1[SPAN]");
+    settings.add_filter(r#""duration_ms":\d+"#, r#""duration_ms":"[SPAN]""#);
     settings.add_filter(r"\(process \d+\)", "(process [PID])");
     settings.add_filter(r"(git +)\d+\.\d+[^\n]*", "$1[VERSION]");
     settings.add_filter(r"gt \d+\.\d+\.\d+", "gt [VERSION]");

@@ -17,8 +17,8 @@ use super::view::{State, View, few};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::fit;
-use crate::news::News;
 use crate::render::{BOLD, DIM, paint};
+use gt_engine::news::News;
 
 /// Members of one wave that are shown, and waves.
 const MEMBERS_MAX: usize = 12;

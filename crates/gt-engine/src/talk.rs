@@ -1,0 +1,91 @@
+//! Talking to sessions: taking what comes in, and waiting for answers. // SPEC L2, L4, L5
+//!
+//! One way in for every channel: a command is obeyed, anything else becomes a turn. Starting turns is a pass like any other;
+//! where no daemon makes it, whoever waits for an answer does.
+
+mod live;
+
+use std::time::Duration;
+
+use gt_core::plan::PerSide;
+use gt_core::session::Command;
+use gt_store::{NewMessage, Sent, Stamp, Store, TurnState, TurnView};
+
+pub use self::live::LiveReply;
+use crate::error::TownError;
+use crate::news::News;
+use crate::once;
+use crate::settings::{Limits, Settings};
+use crate::surroundings::Machine;
+use crate::town::Town;
+
+/// Without news the store is looked at again after so long: what waits for its time writes nothing.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// What became of something that came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Taken {
+    Sent(Sent),
+    /// It was a command, and this is said to whoever gave it.
+    Obeyed(String),
+}
+
+/// Takes what came in by a channel; `bot` is our name there.
+pub fn take(
+    store: &mut Store,
+    settings: &Settings,
+    message: &NewMessage,
+    bot: Option<&str>,
+    stamp: &Stamp,
+) -> Result<Taken, TownError> {
+    if let Some(command) = Command::parse(&message.text, bot) {
+        return Ok(Taken::Obeyed(store.obey(message, command == Command::StopAll, stamp)?));
+    }
+    let mut sent = store.send(std::slice::from_ref(message), &settings.session_rules(), settings.lanes(), stamp)?;
+    let sent = sent.pop().expect("one answer for one message");
+    Ok(Taken::Sent(sent.map_err(gt_store::StoreError::from)?))
+}
+
+/// Waits beside the store for what becomes of turns, and where no daemon runs the town sees to them.
+#[derive(Debug)]
+pub struct Attendant {
+    town: Town,
+    actor: String,
+    news: News,
+}
+
+impl Attendant {
+    /// Hears of everything from now on.
+    pub fn new(town: &Town, actor: &str) -> Result<Attendant, TownError> {
+        Ok(Attendant { town: town.clone(), actor: actor.to_owned(), news: News::with_logs(town)? })
+    }
+
+    /// Records what has ended and starts every turn that may, unless a daemon does.
+    pub fn see_to_turns(&self, store: &mut Store) -> Result<(), TownError> {
+        if Machine::here().has_daemon(&self.town) {
+            return Ok(());
+        }
+        let mut dispatcher = once::dispatcher(&self.town, &self.actor);
+        let turn = once::Turn::take(dispatcher.around(), &self.town, Limits::default())?;
+        let claimed = dispatcher.claim(store, &turn.settings, PerSide::both(Some(0)), 0)?;
+        once::start(&mut dispatcher, store, &turn.settings, claimed)?;
+        dispatcher.acknowledge();
+        Ok(())
+    }
+
+    /// Waits until something was written, or it is worth looking all the same.
+    pub fn wait(&mut self) {
+        self.news.wait(Some(LOOK_AGAIN));
+    }
+
+    /// Waits for the end of a turn; `None`: there is no such turn.
+    pub fn await_end(&mut self, store: &mut Store, turn: i64) -> Result<Option<TurnView>, TownError> {
+        loop {
+            self.see_to_turns(store)?;
+            match store.turn(turn)? {
+                Some(view) if view.state != TurnState::Ended => self.wait(),
+                view => return Ok(view),
+            }
+        }
+    }
+}

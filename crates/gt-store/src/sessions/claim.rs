@@ -1,0 +1,354 @@
+//! Claiming turns: which of those that may come next fit into their lane. // SPEC L1, L2, L4
+//!
+//! Part of the one claim: the same transaction, pauses, guards, troubles and caps of agents. A run that waits for an answer
+//! lends its place to whoever gives it, so that nested work never waits for itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gt_core::lane::{Lanes, POLECAT};
+use gt_core::plan::{Policy, TroubleOf};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::refresh;
+use crate::dispatch::claim::Claimant;
+use crate::dispatch::{scene, scheduler};
+use crate::error::{Result, StoreError};
+use crate::rows::{micros, timestamp};
+use crate::store::{Stamp, Store};
+
+/// Turns looked at in a lane before it counts as held up as a whole: beyond so many are the next pass's.
+const PAGE: usize = 256;
+
+/// A turn that was claimed and is to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    pub run: String,
+    pub turn: i64,
+    pub session: String,
+    pub agent: String,
+    pub lane: String,
+    pub text: String,
+    /// The conversation to go on with.
+    pub resumes: Option<String>,
+    pub claimed_at: Timestamp,
+}
+
+/// How a lane stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneFigure {
+    pub name: String,
+    /// `None`: no limit.
+    pub limit: Option<usize>,
+    pub active: usize,
+    pub pending: usize,
+}
+
+impl Store {
+    /// Every lane, with what runs and waits in it.
+    pub fn lanes(&mut self, policy: &Policy) -> std::result::Result<Vec<LaneFigure>, StoreError> {
+        self.read(|tx| {
+            let active = active(tx, &policy.lanes)?;
+            let mut pending = BTreeMap::new();
+            let mut query =
+                tx.prepare_cached("SELECT lane, count(*) FROM turn WHERE state = 'waiting' GROUP BY lane")?;
+            for row in query.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))? {
+                let (lane, n) = row?;
+                *pending.entry(policy.lanes.resolve(&lane).to_owned()).or_insert(0) += n as usize;
+            }
+            let figure = |(name, limit): (&str, usize)| LaneFigure {
+                name: name.to_owned(),
+                limit: Some(limit),
+                active: active.get(name).copied().unwrap_or(0),
+                pending: pending.get(name).copied().unwrap_or(0),
+            };
+            let mut lanes: Vec<LaneFigure> = policy.lanes.iter().map(figure).collect();
+            lanes.push(polecats(tx, policy)?);
+            Ok(lanes)
+        })
+    }
+
+    /// When a turn that waits may start, though nothing happens until then.
+    pub fn next_turn_at(&mut self, after: Timestamp) -> std::result::Result<Option<Timestamp>, StoreError> {
+        self.read(|tx| {
+            let sql = "SELECT min(next_at) FROM session WHERE next_turn IS NOT NULL AND next_at > ?1";
+            let at: Option<i64> = tx.prepare_cached(sql)?.query_row([micros(after)], |row| row.get(0))?;
+            Ok(at.map(timestamp))
+        })
+    }
+
+    /// Whether a turn could start if nothing held it up.
+    pub fn has_due_turns(&mut self, now: Timestamp) -> std::result::Result<bool, StoreError> {
+        self.read(|tx| is_any_due(tx, now))
+    }
+}
+
+fn polecats(tx: &Connection, policy: &Policy) -> Result<LaneFigure> {
+    let count = |sql: &str| -> Result<usize> {
+        Ok(tx.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0))?.max(0) as usize)
+    };
+    Ok(LaneFigure {
+        name: POLECAT.to_owned(),
+        limit: policy.caps.town,
+        active: count("SELECT count(*) FROM run WHERE state <> 'ended' AND bead IS NOT NULL")?,
+        pending: count("SELECT count(*) FROM context WHERE state = 'open'")?,
+    })
+}
+
+fn is_any_due(tx: &Connection, now: Timestamp) -> Result<bool> {
+    let mut query = tx.prepare_cached("SELECT 1 FROM session WHERE next_turn IS NOT NULL AND next_at <= ?1 LIMIT 1")?;
+    Ok(query.exists([micros(now)])?)
+}
+
+/// What runs in each lane; whoever has the place of a run that waits for it does not count beside that.
+fn active(tx: &Connection, lanes: &Lanes) -> Result<BTreeMap<String, usize>> {
+    let mut query = tx.prepare_cached(
+        "SELECT run.lane, count(*) FROM run
+           LEFT JOIN run AS host ON host.id = run.rides AND host.state <> 'ended'
+         WHERE run.state <> 'ended' AND run.lane IS NOT NULL AND host.id IS NULL GROUP BY run.lane",
+    )?;
+    let mut active = BTreeMap::new();
+    for row in query.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))? {
+        let (lane, n) = row?;
+        *active.entry(lanes.resolve(&lane).to_owned()).or_insert(0) += n as usize;
+    }
+    Ok(active)
+}
+
+/// Claims every turn that may start now.
+pub(crate) fn claim_turns(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &Stamp) -> Result<Vec<Turn>> {
+    if !is_any_due(tx, stamp.now)? {
+        return Ok(Vec::new());
+    }
+    let Some(mut room) = Room::look(tx, claimant.policy, stamp.now)? else { return Ok(Vec::new()) };
+    let mut claimed = Vec::new();
+    loop {
+        let n_before = claimed.len();
+        for lane in due_lanes(tx, stamp.now)? {
+            claim_in(tx, claimant, &lane, &mut room, &mut claimed, stamp)?;
+        }
+        // A session with room for several has a next one now.
+        if claimed.len() == n_before {
+            return Ok(claimed);
+        }
+    }
+}
+
+/// What is left of every limit.
+struct Room<'a> {
+    lanes: &'a Lanes,
+    active: BTreeMap<String, usize>,
+    /// Agents that are held up, with no account named.
+    held_up: BTreeSet<String>,
+    starts_left: Option<usize>,
+    /// Runs whose place somebody has already.
+    lent: BTreeSet<String>,
+}
+
+impl<'a> Room<'a> {
+    /// `None`: nothing starts at all.
+    fn look(tx: &Connection, policy: &'a Policy, now: Timestamp) -> Result<Option<Room<'a>>> {
+        let state = scheduler::state(tx, now)?;
+        let is_held = state.pause.is_some()
+            || state.troubles.contains_key(&TroubleOf::Town)
+            || !policy.guards.is_empty()
+            || scene::budget_guard(tx, policy, now)?.is_some();
+        if is_held {
+            return Ok(None);
+        }
+        let held_up = state.troubles.into_keys().filter_map(|of| match of {
+            TroubleOf::Agent(name) => Some(name),
+            TroubleOf::Town | TroubleOf::Rig(_) => None,
+        });
+        let mut query = tx.prepare_cached("SELECT rides FROM run WHERE state <> 'ended' AND rides IS NOT NULL")?;
+        let lent = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        Ok(Some(Room {
+            lanes: &policy.lanes,
+            active: active(tx, &policy.lanes)?,
+            held_up: held_up.collect(),
+            starts_left: policy.starts_per_second.map(|limit| scene::starts_left(tx, limit, now)).transpose()?,
+            lent,
+        }))
+    }
+
+    fn is_free(&self, lane: &str) -> bool {
+        self.active.get(lane).copied().unwrap_or(0) < self.lanes.limit(lane)
+    }
+
+    fn has_starts(&self) -> bool {
+        self.starts_left != Some(0)
+    }
+
+    fn take(&mut self, place: &Place) {
+        match &place.rides {
+            Some(host) => drop(self.lent.insert(host.clone())),
+            None => *self.active.entry(place.lane.clone()).or_insert(0) += 1,
+        }
+        self.starts_left = self.starts_left.map(|left| left.saturating_sub(1));
+    }
+}
+
+/// Lanes in which a turn could start.
+fn due_lanes(tx: &Connection, now: Timestamp) -> Result<Vec<String>> {
+    let sql = "SELECT DISTINCT next_lane FROM session WHERE next_turn IS NOT NULL AND next_at <= ?1";
+    let mut query = tx.prepare_cached(sql)?;
+    Ok(query.query_map([micros(now)], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A turn that would be next in its session.
+struct Next {
+    id: i64,
+    session: i64,
+    key: String,
+    agent: Option<String>,
+    text: String,
+    parent: Option<String>,
+    conversation: Option<String>,
+    talks_to: Option<String>,
+    n_live: i64,
+}
+
+fn claim_in(
+    tx: &Connection,
+    claimant: &mut Claimant<'_>,
+    stored: &str,
+    room: &mut Room<'_>,
+    claimed: &mut Vec<Turn>,
+    stamp: &Stamp,
+) -> Result<()> {
+    let lane = room.lanes.resolve(stored).to_owned();
+    let is_free = room.is_free(&lane);
+    for next in page(tx, stored, is_free, stamp.now)? {
+        if !room.has_starts() {
+            return Ok(());
+        }
+        let agent = next.agent.clone().unwrap_or_else(|| claimant.policy.default_agent.clone());
+        if room.held_up.contains(&agent) || is_agent_full(tx, claimant.policy, &agent)? {
+            continue;
+        }
+        let own = room.is_free(&lane).then(|| Place { lane: lane.clone(), rides: None });
+        let place = match own {
+            Some(place) => Some(place),
+            None => lender(tx, &next, room)?,
+        };
+        let Some(place) = place else { continue };
+        let run = (claimant.new_run)();
+        claimed.push(next.write(tx, run, agent, &place, claimant, stamp)?);
+        room.take(&place);
+    }
+    Ok(())
+}
+
+/// The first of those that could start in a lane; in one that is full, only those that somebody waits for.
+fn page(tx: &Connection, lane: &str, is_free: bool, now: Timestamp) -> Result<Vec<Next>> {
+    let only = if is_free { "" } else { "AND turn.parent IS NOT NULL" };
+    let sql = format!(
+        "SELECT turn.id, turn.session, key, coalesce(turn.agent, session.agent), text, parent, conversation, talks_to, n_live
+         FROM session JOIN turn ON turn.id = session.next_turn
+         WHERE next_turn IS NOT NULL AND next_lane = ?1 AND next_at <= ?2 {only} ORDER BY next_turn LIMIT {PAGE}"
+    );
+    let mut query = tx.prepare_cached(&sql)?;
+    let rows = query.query_map(params![lane, micros(now)], |row| {
+        Ok(Next {
+            id: row.get(0)?,
+            session: row.get(1)?,
+            key: row.get(2)?,
+            agent: row.get(3)?,
+            text: row.get(4)?,
+            parent: row.get(5)?,
+            conversation: row.get(6)?,
+            talks_to: row.get(7)?,
+            n_live: row.get(8)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Where a run counts: in a lane, and there beside whoever has lent it the place.
+struct Place {
+    lane: String,
+    rides: Option<String>,
+}
+
+/// The place of the run that waits for this turn, if that lives and has not lent it to another. It stays one of its lane, even
+/// when whoever lent it has ended first.
+fn lender(tx: &Connection, next: &Next, room: &Room<'_>) -> Result<Option<Place>> {
+    let Some(parent) = next.parent.as_ref().filter(|parent| !room.lent.contains(*parent)) else { return Ok(None) };
+    let sql = "SELECT lane FROM run WHERE id = ?1 AND state <> 'ended' AND stop_at IS NULL AND lane IS NOT NULL";
+    let lane: Option<String> = tx.prepare_cached(sql)?.query_row([parent], |row| row.get(0)).optional()?;
+    Ok(lane.map(|lane| Place { lane, rides: Some(parent.clone()) }))
+}
+
+fn is_agent_full(tx: &Connection, policy: &Policy, agent: &str) -> Result<bool> {
+    let Some(cap) = policy.caps.agents.get(agent) else { return Ok(false) };
+    let sql = "SELECT count(*) FROM run WHERE state <> 'ended' AND agent = ?1";
+    let n: i64 = tx.prepare_cached(sql)?.query_row([agent], |row| row.get(0))?;
+    Ok(n as usize >= *cap)
+}
+
+impl Next {
+    fn write(
+        self,
+        tx: &Connection,
+        run: String,
+        agent: String,
+        place: &Place,
+        claimant: &Claimant<'_>,
+        stamp: &Stamp,
+    ) -> Result<Turn> {
+        // A conversation bears one turn at a time: whoever starts beside another begins one of its own.
+        let is_alone = self.n_live == 0;
+        let resumes = self.conversation.filter(|_| is_alone && self.talks_to.as_deref() == Some(&agent));
+        tx.prepare_cached(
+            "INSERT INTO run (id, context, rig, polecat, agent, host, state, starter, claimed_at, turn, lane, resumes, rides,
+               is_aside) VALUES (?1, '', '', '', ?2, ?3, 'starting', ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            run,
+            agent,
+            claimant.policy.host,
+            claimant.starter,
+            micros(stamp.now),
+            self.id,
+            place.lane,
+            resumes,
+            place.rides,
+            !is_alone,
+        ])?;
+        tx.prepare_cached("UPDATE turn SET state = 'live', run = ?2, error = NULL WHERE id = ?1")?
+            .execute(params![self.id, run])?;
+        refresh(tx, self.session)?;
+        Ok(Turn {
+            run,
+            turn: self.id,
+            session: self.key,
+            agent,
+            lane: place.lane.clone(),
+            text: self.text,
+            resumes,
+            claimed_at: stamp.now,
+        })
+    }
+}
+
+/// The turn of a live run, as it was claimed.
+pub(crate) fn of_run(tx: &Connection, run: &str) -> Result<Option<Turn>> {
+    let mut query = tx.prepare_cached(
+        "SELECT run.id, turn.id, session.key, run.agent, run.lane, turn.text, run.resumes, run.claimed_at
+         FROM run JOIN turn ON turn.id = run.turn JOIN session ON session.id = turn.session
+         WHERE run.id = ?1 AND run.state <> 'ended'",
+    )?;
+    let turn = query.query_row([run], |row| {
+        Ok(Turn {
+            run: row.get(0)?,
+            turn: row.get(1)?,
+            session: row.get(2)?,
+            agent: row.get(3)?,
+            lane: row.get(4)?,
+            text: row.get(5)?,
+            resumes: row.get(6)?,
+            claimed_at: timestamp(row.get(7)?),
+        })
+    });
+    Ok(turn.optional()?)
+}

@@ -1,0 +1,183 @@
+//! The outbox: answers that are to be delivered, each under a key that stays the same. // SPEC L6
+//!
+//! What is here was decided; that it does not arrive never runs an agent again. Delivering is the engine's.
+
+use gt_core::event::EventType;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::json;
+
+use super::arrive::Address;
+use crate::error::{Result, StoreError};
+use crate::events;
+use crate::rows::{micros, timestamp};
+use crate::store::{Stamp, Store};
+
+/// Something to be delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parcel {
+    pub id: i64,
+    /// The same, however often it is tried.
+    pub key: String,
+    pub to: Address,
+    pub session: String,
+    pub run: Option<String>,
+    /// How the turn ended.
+    pub outcome: String,
+    /// Empty: only that it is over.
+    pub text: String,
+    /// How many parts of it have arrived, where it is delivered in parts.
+    pub n_sent: usize,
+    pub made_at: Timestamp,
+    pub tries: i64,
+}
+
+const SELECT: &str =
+    "SELECT id, key, channel, recipient, reply_to, session, run, outcome, text, sent_parts, made_at, tries
+  FROM outbox";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Parcel> {
+    Ok(Parcel {
+        id: row.get(0)?,
+        key: row.get(1)?,
+        to: Address { channel: row.get(2)?, recipient: row.get(3)?, reply_to: row.get(4)? },
+        session: row.get(5)?,
+        run: row.get(6)?,
+        outcome: row.get(7)?,
+        text: row.get(8)?,
+        n_sent: row.get::<_, i64>(9)?.max(0) as usize,
+        made_at: timestamp(row.get(10)?),
+        tries: row.get(11)?,
+    })
+}
+
+/// Puts something there, once.
+#[expect(clippy::too_many_arguments, reason = "each is a column")]
+pub(super) fn put(
+    tx: &Connection,
+    key: &str,
+    to: &Address,
+    session: &str,
+    run: Option<&str>,
+    outcome: &str,
+    text: &str,
+    stamp: &Stamp,
+) -> Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO outbox (key, channel, recipient, reply_to, session, run, outcome, text, made_at, state, next_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?9) ON CONFLICT (key) DO NOTHING",
+    )?
+    .execute(params![
+        key,
+        to.channel,
+        to.recipient,
+        to.reply_to,
+        session,
+        run,
+        outcome,
+        text,
+        micros(stamp.now)
+    ])?;
+    Ok(())
+}
+
+impl Store {
+    /// What may be delivered now by a channel: of each recipient only the oldest, so that the order is kept.
+    pub fn due_parcels(
+        &mut self,
+        channel: &str,
+        now: Timestamp,
+        most: usize,
+    ) -> std::result::Result<Vec<Parcel>, StoreError> {
+        self.read(|tx| {
+            let sql = format!(
+                "{SELECT} WHERE state = 'waiting' AND channel = ?1 AND next_at <= ?2 AND NOT EXISTS (
+                   SELECT 1 FROM outbox AS before WHERE before.state = 'waiting' AND before.channel = outbox.channel
+                     AND before.recipient IS outbox.recipient AND before.id < outbox.id)
+                 ORDER BY id LIMIT ?3"
+            );
+            let mut query = tx.prepare_cached(&sql)?;
+            Ok(query
+                .query_map(params![channel, micros(now), most as i64], from_row)?
+                .collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// When the next of them is due.
+    pub fn next_parcel_at(&mut self) -> std::result::Result<Option<Timestamp>, StoreError> {
+        self.read(|tx| {
+            let sql = "SELECT min(next_at) FROM outbox WHERE state = 'waiting'";
+            let at: Option<i64> = tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+            Ok(at.map(timestamp))
+        })
+    }
+
+    /// That a part of it has arrived.
+    pub fn part_arrived(&mut self, parcel: i64, n_sent: usize, stamp: &Stamp) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| {
+            let sql = "UPDATE outbox SET sent_parts = max(sent_parts, ?2) WHERE id = ?1";
+            tx.prepare_cached(sql)?.execute(params![parcel, n_sent as i64])?;
+            Ok(())
+        })
+    }
+
+    /// That it has arrived.
+    pub fn delivered(&mut self, parcel: i64, stamp: &Stamp) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| {
+            let sql = "UPDATE outbox SET state = 'delivered', done_at = ?2, tries = tries + 1, error = NULL
+                       WHERE id = ?1 AND state = 'waiting'";
+            tx.prepare_cached(sql)?.execute(params![parcel, micros(stamp.now)])?;
+            Ok(())
+        })
+    }
+
+    /// That it has not arrived: it is tried again then, or given up.
+    pub fn not_delivered(
+        &mut self,
+        parcel: &Parcel,
+        error: &str,
+        again_at: Option<Timestamp>,
+        stamp: &Stamp,
+    ) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| {
+            let sql = "UPDATE outbox SET tries = tries + 1, error = ?2, next_at = coalesce(?3, next_at),
+                         state = CASE WHEN ?3 IS NULL THEN 'failed' ELSE 'waiting' END,
+                         done_at = CASE WHEN ?3 IS NULL THEN ?4 END WHERE id = ?1 AND state = 'waiting'";
+            let arguments = params![parcel.id, error, again_at.map(micros), micros(stamp.now)];
+            let is_known = tx.prepare_cached(sql)?.execute(arguments)? > 0;
+            if again_at.is_none() && is_known {
+                let data = json!({ "key": parcel.key, "channel": parcel.to.channel, "session": parcel.session, "error": error });
+                let run = parcel.run.as_deref().unwrap_or_default();
+                events::append_of_run(tx, stamp, EventType::DeliveryFailed, "", run, &data)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// How the delivery of a turn's answer stands: `waiting`, `delivered` or `failed`, and the last error; `None`: it is not
+    /// delivered to anybody.
+    pub fn delivery_of(&mut self, turn: i64) -> std::result::Result<Option<(String, Option<String>)>, StoreError> {
+        self.read(|tx| {
+            let mut query = tx.prepare_cached("SELECT state, error FROM outbox WHERE key = ?1")?;
+            Ok(query.query_row([format!("turn-{turn}")], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+        })
+    }
+
+    /// How far a channel has read what it is given.
+    pub fn channel_mark(&mut self, channel: &str) -> std::result::Result<Option<i64>, StoreError> {
+        self.read(|tx| {
+            let mut query = tx.prepare_cached("SELECT mark FROM channel_mark WHERE channel = ?1")?;
+            Ok(query.query_row([channel], |row| row.get(0)).optional()?)
+        })
+    }
+
+    /// Remembers it; it never goes back.
+    pub fn mark_channel(&mut self, channel: &str, mark: i64, stamp: &Stamp) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| {
+            let sql = "INSERT INTO channel_mark (channel, mark) VALUES (?1, ?2)
+                       ON CONFLICT (channel) DO UPDATE SET mark = max(mark, excluded.mark)";
+            tx.prepare_cached(sql)?.execute(params![channel, mark])?;
+            Ok(())
+        })
+    }
+}
