@@ -21,6 +21,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 pub use self::merging::Merged;
+use crate::channels::Channels;
 use crate::config::Config;
 use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::{TownError, chain};
@@ -59,6 +60,8 @@ pub enum Cause {
     Prepared(Vec<Prepared>),
     /// A worker of the refinery has come to its end.
     Merged(Merged),
+    /// A channel has something for the log.
+    Said(String),
     Stop,
 }
 
@@ -99,10 +102,13 @@ pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
     if let Some(follow) = listen::listen(town, &sender)? {
         daemon.dispatcher.follow_records(follow);
     }
-    drop(sender);
     daemon.notifier = Some(Notifier::start(town, actor)?);
+    let say = Arc::new(move |words: &str| sender.send(Cause::Said(words.to_owned())).unwrap_or_default());
+    let channels = daemon.channels.insert(Channels::new(town, actor, &daemon.settings, say));
+    channels.apply(&daemon.settings);
     daemon.serve(&causes);
     daemon.notifier.iter().for_each(Notifier::end);
+    daemon.channels.take().into_iter().for_each(Channels::end);
     daemon.end()
 }
 
@@ -159,6 +165,8 @@ pub struct Daemon {
     merging: BTreeSet<Target>,
     /// Whoever tells others what happens here, where there is somebody.
     notifier: Option<Notifier>,
+    /// Ways by which answers go out and messages come in, where there are some.
+    channels: Option<Channels>,
     is_stopping: bool,
 }
 
@@ -207,6 +215,7 @@ impl Daemon {
             swept: 0,
             merging: BTreeSet::new(),
             notifier: None,
+            channels: None,
             is_stopping: false,
         })
     }
@@ -289,6 +298,7 @@ impl Daemon {
     /// Sleeps until there is a cause to pass.
     fn wait(&mut self, causes: &Receiver<Cause>) -> Due {
         self.notifier.iter().for_each(Notifier::nudge);
+        self.channels.iter().for_each(Channels::nudge);
         let span = self.sleep_for();
         let mut due = match surroundings::receive(&*self.around, causes, span) {
             Ok(cause) => self.heed(cause),
@@ -325,6 +335,10 @@ impl Daemon {
             Cause::Told => Due::pass_if(self.dispatcher.has_been_told(&mut self.store, &self.settings).unwrap_or(true)),
             Cause::Prepared(prepared) => Due::pass_if(self.start(prepared)),
             Cause::Merged(merged) => Due::pass_if(self.note_merged(merged)),
+            Cause::Said(words) => {
+                (self.log)(&words);
+                Due::Nothing
+            }
             Cause::Stop => {
                 self.is_stopping = true;
                 Due::Nothing

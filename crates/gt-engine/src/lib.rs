@@ -4,6 +4,7 @@
 //! `gt-core`, what they remember goes through `gt-store`. Nothing here prints.
 
 pub mod agents;
+pub mod channels;
 pub mod config;
 pub mod crash;
 pub mod daemon;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use toml_edit::TomlError;
 
+use super::secret::mask_line;
 use super::value::shown;
 use crate::error::unwritten;
 
@@ -90,7 +91,7 @@ impl ConfigError {
         Self::Syntax {
             line: line_of(text, at),
             column: before[start..].chars().count() + 1,
-            text: shown(text[start..].lines().next().unwrap_or_default()),
+            text: shown(&mask_line(text[start..].lines().next().unwrap_or_default())),
             problem: error.message().to_owned(),
         }
     }

@@ -84,9 +84,9 @@ impl Key {
     pub(super) fn refuse(&self, path: &[String], given: &str, line: Option<usize>) -> ConfigError {
         ConfigError::BadValue {
             key: join(path),
-            // An environment may hold tokens, and a bad one is not parsed enough to mask them.
+            // It may hold tokens, and a bad one is not parsed enough to mask them.
             given: match self.kind {
-                Kind::TextTable => "***".to_owned(),
+                Kind::TextTable | Kind::Web | Kind::Secret if !given.trim().is_empty() => "***".to_owned(),
                 _ => shown(given),
             },
             expected: match line {

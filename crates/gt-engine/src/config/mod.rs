@@ -28,7 +28,7 @@ pub use edit::{set, unset};
 pub use error::ConfigError;
 pub use file::{ConfigFile, Edit};
 pub use keys::{Initial, Key, join};
-pub use secret::Secret;
+pub use secret::{Secret, mask_path};
 pub use table::KEYS;
 pub use template::template;
 pub use units::{ActiveHours, duration as parse_duration};
@@ -144,6 +144,15 @@ impl Config {
     pub fn text(&self, key: &str) -> Option<String> {
         match self.value(key) {
             Some(Value::Text(text)) => Some(text),
+            None => None,
+            other => wrong_getter(key, other.as_ref()),
+        }
+    }
+
+    /// Returns a secret or an address of the web as it is written; `None` where it has neither value nor default.
+    pub fn secret(&self, key: &str) -> Option<Secret> {
+        match self.value(key) {
+            Some(Value::Secret(secret) | Value::Web(secret)) => Some(secret),
             None => None,
             other => wrong_getter(key, other.as_ref()),
         }

@@ -20,6 +20,11 @@ impl Secret {
     pub fn reveal(&self) -> &str {
         &self.0
     }
+
+    /// The variable of the environment that holds it, where it says so: `env:NAME`.
+    pub fn variable(&self) -> Option<&str> {
+        self.0.strip_prefix("env:").filter(|name| !name.is_empty())
+    }
 }
 
 impl fmt::Display for Secret {
@@ -31,6 +36,29 @@ impl fmt::Display for Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(MASK)
+    }
+}
+
+/// Leaves of an address of the web what is no secret: who is asked.
+pub fn mask_path(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let host = rest[..end].rsplit('@').next().unwrap_or_default();
+    let path = if rest[end..].len() > 1 { format!("/{MASK}") } else { String::new() };
+    gt_core::text::one_line(&format!("{scheme}://{host}{path}"))
+}
+
+/// Masks what follows the name of a secret in a line of a config that cannot be read.
+pub(super) fn mask_line(line: &str) -> String {
+    let names = ["token", "secret", "url", "env"];
+    let is_name = |at: usize, name: &str| {
+        let rest = line[at + name.len()..].trim_start_matches(['"', '\'', ' ', '\t']);
+        rest.starts_with(['=', '.']).then(|| line.len() - rest.len() + 1)
+    };
+    let ends = names.iter().flat_map(|name| line.match_indices(name).filter_map(|(at, _)| is_name(at, name)));
+    match ends.min() {
+        Some(end) if !line[end..].trim().is_empty() => format!("{} {MASK}", &line[..end]),
+        _ => line.to_owned(),
     }
 }
 

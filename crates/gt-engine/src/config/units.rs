@@ -129,6 +129,16 @@ pub(super) fn is_store_url(text: &str) -> bool {
     })
 }
 
+pub(super) fn is_web_url(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let plain = |c: char| !c.is_whitespace() && !c.is_control();
+    rest.is_some_and(|rest| {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = authority.rsplit('@').next().unwrap_or_default();
+        !host.is_empty() && !host.starts_with(':') && rest.chars().all(plain)
+    })
+}
+
 fn clock(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
     let digits = |part: &str| part.len() == 2 && part.bytes().all(|b| b.is_ascii_digit());

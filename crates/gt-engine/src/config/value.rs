@@ -11,7 +11,7 @@ use std::time::Duration;
 use gt_core::text::misleads;
 use toml_edit::{Array, InlineTable, Item, TableLike, Value as Toml};
 
-use super::secret::{Secret, mask_urls};
+use super::secret::{Secret, mask_path, mask_urls};
 use super::units::{self, ActiveHours};
 
 /// Longest text `set` takes for one value; more is an accident, such as a piped file.
@@ -20,19 +20,30 @@ pub(super) const TEXT_MAX: usize = 64 * 1024;
 /// What a key holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    Integer { min: i64, max: i64 },
+    Integer {
+        min: i64,
+        max: i64,
+    },
     Boolean,
-    Duration { zero: bool },
+    Duration {
+        zero: bool,
+    },
     Size,
     Text,
     Choice(&'static [&'static str]),
-    TextList { empty: bool },
+    TextList {
+        empty: bool,
+    },
     TextTable,
     AutoOrCount,
     Money,
     ActiveHours,
     TimeZone,
     Url,
+    /// An address of the web, whose path may hold a secret.
+    Web,
+    /// A password or token, or where it is read from.
+    Secret,
     Address,
 }
 
@@ -53,6 +64,8 @@ pub enum Value {
     Money { micros: u64, text: String },
     ActiveHours(ActiveHours),
     Url(Secret),
+    Web(Secret),
+    Secret(Secret),
     Address(SocketAddr),
 }
 
@@ -79,6 +92,8 @@ impl Kind {
             Self::ActiveHours => "a span of the day such as `08:00-22:00`",
             Self::TimeZone => "an IANA time zone such as `Europe/Berlin` or `UTC`",
             Self::Url => "a URL such as `postgres://user@host/town`",
+            Self::Web => "a URL such as `https://example.org/hook`",
+            Self::Secret => "a text of one line, or `env:NAME` for what the environment holds under that name",
             Self::Address => "an address with its port, such as `127.0.0.1:7777`",
         };
         text.to_owned()
@@ -146,11 +161,10 @@ impl Kind {
             Self::TimeZone => units::is_time_zone(text).then(|| Value::Text(text.to_owned())),
             Self::ActiveHours => units::active_hours(text).map(Value::ActiveHours),
             Self::Url => units::is_store_url(text).then(|| Value::Url(Secret::new(text))),
+            Self::Web => units::is_web_url(text).then(|| Value::Web(Secret::new(text))),
+            Self::Secret => is_line(text).then(|| Value::Secret(Secret::new(text.trim()))),
             Self::Address => text.parse().ok().map(Value::Address),
-            Self::Text => {
-                let plain = !text.trim().is_empty() && !text.contains(char::is_control);
-                plain.then(|| Value::Text(text.to_owned()))
-            }
+            Self::Text => is_line(text).then(|| Value::Text(text.to_owned())),
             _ => None,
         }
     }
@@ -172,7 +186,7 @@ impl Value {
             }
             Self::Auto => Toml::from("auto"),
             Self::ActiveHours(hours) => Toml::from(hours.to_string()),
-            Self::Url(url) => Toml::from(url.reveal()),
+            Self::Url(secret) | Self::Web(secret) | Self::Secret(secret) => Toml::from(secret.reveal()),
             Self::Address(address) => Toml::from(address.to_string()),
         }
     }
@@ -185,6 +199,10 @@ impl fmt::Display for Value {
                 f.write_str(text)
             }
             Self::Url(url) => f.write_str(&mask_urls(url.reveal())),
+            Self::Web(url) => f.write_str(&mask_path(url.reveal())),
+            // Where a secret is read from is none.
+            Self::Secret(secret) if secret.variable().is_some() => f.write_str(secret.reveal()),
+            Self::Secret(secret) => secret.fmt(f),
             Self::Auto => f.write_str("auto"),
             Self::ActiveHours(hours) => hours.fmt(f),
             Self::Address(address) => address.fmt(f),
@@ -215,6 +233,10 @@ pub(super) fn shown(text: &str) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
+}
+
+fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(char::is_control)
 }
 
 fn one_of(names: &[&str]) -> String {

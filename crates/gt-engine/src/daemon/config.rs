@@ -48,6 +48,7 @@ impl Daemon {
                     self.change_runtime();
                 }
                 self.settings = Arc::new(Settings::new(config));
+                self.channels.iter_mut().for_each(|channels| channels.apply(&self.settings));
                 (self.log)("took the changed config");
                 // Whatever troubled an agent may have been mended by the edit.
                 if let Err(error) = self.store.forget_troubles(&self.dispatcher.stamp()) {

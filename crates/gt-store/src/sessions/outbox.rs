@@ -112,6 +112,28 @@ impl Store {
         })
     }
 
+    /// When the next of a channel's is due: of each recipient the oldest, as the others wait for it.
+    pub fn next_parcel_of(&mut self, channel: &str) -> std::result::Result<Option<Timestamp>, StoreError> {
+        self.read(|tx| {
+            let sql = "SELECT min(next_at) FROM outbox WHERE state = 'waiting' AND channel = ?1 AND NOT EXISTS (
+                         SELECT 1 FROM outbox AS before WHERE before.state = 'waiting' AND before.channel = outbox.channel
+                           AND before.recipient IS outbox.recipient AND before.id < outbox.id)";
+            let at: Option<i64> = tx.prepare_cached(sql)?.query_row([channel], |row| row.get(0))?;
+            Ok(at.map(timestamp))
+        })
+    }
+
+    /// Recipients who wait for an answer by a channel.
+    pub fn awaiting(&mut self, channel: &str) -> std::result::Result<Vec<String>, StoreError> {
+        self.read(|tx| {
+            let mut query = tx.prepare_cached(
+                "SELECT recipient FROM turn WHERE state = 'live' AND channel = ?1 AND recipient IS NOT NULL
+                 UNION SELECT recipient FROM turn WHERE state = 'waiting' AND channel = ?1 AND recipient IS NOT NULL",
+            )?;
+            Ok(query.query_map([channel], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// That a part of it has arrived.
     pub fn part_arrived(&mut self, parcel: i64, n_sent: usize, stamp: &Stamp) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {

@@ -1,0 +1,198 @@
+//! Channels: ways by which answers reach people and programs, and messages come from them. // SPEC L6
+//!
+//! Owns which channels run: those of the config, each on threads of its own, so that a slow or dead receiver holds up nobody
+//! else. A change of the config is taken at once: what it says anew starts anew. What is to be delivered is in the store's
+//! outbox until it has arrived or was given up; an agent never runs again because of it.
+
+mod deliverer;
+mod signal;
+mod spec;
+mod telegram;
+mod webhook;
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use gt_store::{Parcel, Store};
+
+use self::deliverer::Deliverer;
+use self::signal::Signal;
+use self::spec::{Kind, Spec};
+use self::telegram::{Poller, Telegram};
+use self::webhook::Webhook;
+use crate::settings::Settings;
+use crate::town::Town;
+
+/// How long the end of the daemon waits for what is on its way to be noted.
+const END_MAX: Duration = Duration::from_secs(5);
+
+/// A way to deliver answers.
+pub trait Channel: Send {
+    /// As the config calls it.
+    fn name(&self) -> &str;
+
+    /// Delivers what is left of a parcel; `arrived` hears how many of its parts have, whenever that grows.
+    fn deliver(&mut self, parcel: &Parcel, arrived: &mut dyn FnMut(usize)) -> Result<(), Undelivered>;
+
+    /// Shows these recipients, who wait for an answer, that somebody is at it; says when to do so again.
+    fn show_work(&mut self, _recipients: &[String]) -> Option<Duration> {
+        None
+    }
+}
+
+/// Why something has not arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undelivered {
+    /// In words that hold no secret.
+    pub error: String,
+    pub retry: Retry,
+}
+
+/// Whether it may arrive later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// It is tried again, not before this span is over.
+    After(Duration),
+    /// It never will.
+    Never,
+}
+
+impl Undelivered {
+    fn for_now(error: impl Into<String>) -> Undelivered {
+        Undelivered { error: error.into(), retry: Retry::After(Duration::ZERO) }
+    }
+
+    fn for_ever(error: impl Into<String>) -> Undelivered {
+        Undelivered { error: error.into(), retry: Retry::Never }
+    }
+}
+
+/// Says something to whoever reads the daemon's log.
+pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What all threads of the channels have in common.
+#[derive(Clone)]
+struct Common {
+    town: Town,
+    actor: String,
+    /// The last good ones.
+    settings: Arc<Mutex<Arc<Settings>>>,
+    say: Say,
+}
+
+impl Common {
+    fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The daemon's end of them.
+pub struct Channels {
+    common: Common,
+    running: BTreeMap<String, Running>,
+    /// What is wrong with those that do not run, so that it is said once.
+    flaws: BTreeMap<String, String>,
+    /// Held by every thread that delivers: closed when all of them have ended.
+    alive: Sender<Infallible>,
+    all_ended: Receiver<Infallible>,
+}
+
+struct Running {
+    spec: Spec,
+    /// What wakes and ends each of its threads.
+    signals: Vec<Arc<Signal>>,
+    delivers: JoinHandle<()>,
+}
+
+impl Channels {
+    /// None run yet: `apply` starts them.
+    pub fn new(town: &Town, actor: &str, settings: &Arc<Settings>, say: Say) -> Channels {
+        let (alive, all_ended) = mpsc::channel();
+        let settings = Arc::new(Mutex::new(Arc::clone(settings)));
+        let common = Common { town: town.clone(), actor: actor.to_owned(), settings, say };
+        Channels { common, running: BTreeMap::new(), flaws: BTreeMap::new(), alive, all_ended }
+    }
+
+    /// Has those run that the config names, as it says now; the others end.
+    pub fn apply(&mut self, settings: &Arc<Settings>) {
+        *self.common.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(settings);
+        let config = &settings.config;
+        let mut before = std::mem::take(&mut self.running);
+        let mut flaws = BTreeMap::new();
+        for name in config.names("channels") {
+            match Spec::read(config, name) {
+                Err(flaw) => drop(flaws.insert(name.to_owned(), flaw)),
+                Ok(spec) => match before.remove(name) {
+                    Some(running) if running.spec == spec => drop(self.running.insert(name.to_owned(), running)),
+                    old => self.start(spec, old.map(Running::stop)),
+                },
+            }
+        }
+        for (name, flaw) in &flaws {
+            if self.flaws.get(name) != Some(flaw) {
+                (self.common.say)(&format!("the channel {name} does not run: {flaw}"));
+            }
+        }
+        self.flaws = flaws;
+        for (name, running) in before {
+            running.stop();
+            (self.common.say)(&format!("the channel {name} has ended"));
+        }
+    }
+
+    /// Something may be there to be delivered, or somebody waits for an answer.
+    pub fn nudge(&self) {
+        self.running.values().flat_map(|running| &running.signals).for_each(|signal| signal.nudge());
+    }
+
+    /// Begins nothing any more, and waits for what is on its way to be noted, but not for long.
+    pub fn end(self) {
+        self.running.into_values().for_each(|running| drop(running.stop()));
+        drop(self.alive);
+        // Either way it is over: all have ended, or it took too long.
+        drop(self.all_ended.recv_timeout(END_MAX));
+    }
+
+    /// Starts a channel; whoever delivered by it before comes to his end first, so that nothing is sent twice.
+    fn start(&mut self, spec: Spec, before: Option<JoinHandle<()>>) {
+        let store = match Store::open(&self.common.town.store_path()) {
+            Ok(store) => store,
+            Err(error) => return (self.common.say)(&format!("the channel {} does not run: {error}", spec.name)),
+        };
+        if let Some(warning) = spec.warning() {
+            (self.common.say)(&warning);
+        }
+        let signal = Signal::new();
+        let mut signals = vec![Arc::clone(&signal)];
+        let channel: Box<dyn Channel> = match &spec.kind {
+            Kind::Webhook { url, secret } => Box::new(Webhook::new(&spec, url, secret.as_ref())),
+            Kind::Telegram { url, token } => {
+                let own = Signal::new();
+                signals.push(Arc::clone(&own));
+                let poller = Poller::new(self.common.clone(), &spec, url, token, own, Arc::clone(&signal));
+                thread::spawn(move || poller.serve());
+                Box::new(Telegram::new(&spec, url, token))
+            }
+        };
+        let mut deliverer = Deliverer::new(channel, store, self.common.clone(), signal);
+        let alive = self.alive.clone();
+        let delivers = thread::spawn(move || {
+            // One that panicked has ended, too.
+            before.map_or(Ok(()), JoinHandle::join).unwrap_or_default();
+            deliverer.serve();
+            drop(alive);
+        });
+        self.running.insert(spec.name.clone(), Running { spec, signals, delivers });
+    }
+}
+
+impl Running {
+    fn stop(self) -> JoinHandle<()> {
+        self.signals.iter().for_each(|signal| signal.stop());
+        self.delivers
+    }
+}
