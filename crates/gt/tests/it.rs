@@ -36,6 +36,8 @@ mod bd;
 mod beads;
 #[path = "it/caps.rs"]
 mod caps;
+#[path = "it/channels.rs"]
+mod channels;
 #[path = "it/config.rs"]
 mod config;
 #[path = "it/convoy/launching.rs"]

@@ -33,6 +33,8 @@ fn sample(key: &Key) -> &'static str {
         Kind::ActiveHours => "22:00-06:00",
         Kind::TimeZone => "America/Argentina/Ushuaia",
         Kind::Url => "postgres://me:hunter2@db.example:5432/town",
+        Kind::Web => "https://example.org/hook?key=hunter2",
+        Kind::Secret => "hunter2",
         Kind::Address => "[::1]:0",
     }
 }

@@ -56,6 +56,12 @@ const TAKEN: &[(Kind, &str, &str)] = &[
     (Kind::Url, "postgresql://u@h", "postgresql://u@h"),
     (Kind::Url, "postgres://u:p/@w@h/db", "postgres://u:***@h/db"),
     (Kind::Url, "postgres://h/db?password=x&a=b", "postgres://h/db?password=***&a=b"),
+    (Kind::Web, "https://h", "https://h"),
+    (Kind::Web, "http://h:8080/", "http://h:8080"),
+    (Kind::Web, "https://u:p@h/T0/x?key=y", "https://h/***"),
+    (Kind::Secret, "hunter2", "***"),
+    (Kind::Secret, "env:", "***"),
+    (Kind::Secret, "env:TOKEN", "env:TOKEN"),
     (Kind::Address, "127.0.0.1:7777", "127.0.0.1:7777"),
     (Kind::Address, "[::1]:0", "[::1]:0"),
 ];
@@ -108,6 +114,8 @@ const REFUSED: &[(Kind, &[&str])] = &[
             "postgres://h/a b",
         ],
     ),
+    (Kind::Web, &["", "example.org", "ftp://h/x", "https://", "http:///x", "https://:80/x", "https://h/a b"]),
+    (Kind::Secret, &["", "  ", "a\nb"]),
     (Kind::Address, &["", "7777", ":7777", "localhost:7777", "127.0.0.1", "127.0.0.1:99999"]),
 ];
 
@@ -213,6 +221,18 @@ fn secrets_are_not_printed() {
     let table = Kind::TextTable.read_text("TOKEN=hunter2").unwrap();
     for shown in [url.to_string(), format!("{url:?}"), table.to_string(), format!("{table:?}")] {
         assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
+fn a_secret_is_not_printed_where_it_cannot_be_read() {
+    for line in ["token = \"hunter2", "channels.x = { secret = \"hunter2\", ", "  \"url\" = 'http://hunter2"] {
+        let shown = told(&Config::parse(line).unwrap_err());
+        assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
+    }
+    for key in ["channels.x.url", "channels.x.token"] {
+        let shown = told(&set("", key, "hunter2\u{7}").unwrap_err());
+        assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
     }
 }
 
