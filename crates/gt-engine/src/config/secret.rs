@@ -53,7 +53,9 @@ pub(super) fn mask_line(line: &str) -> String {
     let names = ["token", "secret", "url", "env"];
     let is_name = |at: usize, name: &str| {
         let rest = line[at + name.len()..].trim_start_matches(['"', '\'', ' ', '\t']);
-        rest.starts_with(['=', '.']).then(|| line.len() - rest.len() + 1)
+        // Of the others, only the password is one.
+        let is_secret = name != "url" || rest.contains("http");
+        (is_secret && rest.starts_with(['=', '.'])).then(|| line.len() - rest.len() + 1)
     };
     let ends = names.iter().flat_map(|name| line.match_indices(name).filter_map(|(at, _)| is_name(at, name)));
     match ends.min() {

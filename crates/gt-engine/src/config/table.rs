@@ -114,14 +114,14 @@ pub static KEYS: &[Key] = keys! {
 
     "channels.NAME.kind" Kind::Choice(&["webhook", "telegram"]), eg "telegram",
         "what kind of channel it is";
-    "channels.NAME.url" Kind::Web, eg "https://example.org/hook",
-        "where a webhook posts answers; for telegram: its API, unset: Telegram's own";
+    "channels.NAME.url" Kind::Web, eg "https://h.example/x",
+        "where a webhook posts; telegram: its API, if another";
     "channels.NAME.secret" Kind::Secret, eg "env:HOOK_SECRET",
-        "key that signs what a webhook posts; env:NAME: from the environment";
+        "signs what a webhook posts; env:NAME: from the environment";
     "channels.NAME.token" Kind::Secret, eg "env:TELEGRAM_TOKEN",
         "token of a telegram bot; env:NAME: from the environment";
     "channels.NAME.allow" LIST, is "[]",
-        "telegram: ids and @names that may write, none: nobody; webhook: sessions, none: all";
+        "telegram: who may write; webhook: sessions, [] for all";
     "channels.NAME.agent" Kind::Text, eg "claude",
         "agent that answers what comes in; unset: the session's";
     "channels.NAME.lane" Kind::Text, eg "main",

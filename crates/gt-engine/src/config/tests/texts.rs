@@ -286,6 +286,15 @@ fn the_template_as_people_see_it() {
     # sessions.cap = 10                               # messages that may wait in one session
     # sessions.drop = "old"                           # which message gives way when a session is full (old | new)
     # sessions.debounce_ms = 800                      # milliseconds in which messages of one sender become one turn
+    # sessions.timeout = "30m"                        # longest turn; 0s: no limit
+
+    #   channels.NAME.kind = "telegram"               # what kind of channel it is (webhook | telegram)
+    #   channels.NAME.url = "https://h.example/x"     # where a webhook posts; telegram: its API, if another
+    #   channels.NAME.secret = "env:HOOK_SECRET"      # signs what a webhook posts; env:NAME: from the environment
+    #   channels.NAME.token = "env:TELEGRAM_TOKEN"    # token of a telegram bot; env:NAME: from the environment
+    # channels.NAME.allow = []                        # telegram: who may write; webhook: sessions, [] for all
+    #   channels.NAME.agent = "claude"                # agent that answers what comes in; unset: the session's
+    #   channels.NAME.lane = "main"                   # lane in which that runs; unset: the session's
 
     # refinery.batch = 20                             # merges that pass the gates together
     # refinery.gate_timeout = "30m"                   # how long a gate may take

@@ -34,12 +34,12 @@ fn tokens_secrets_and_paths_are_shown_nowhere() {
         ("channels.hook.secret", SECRETS[1]),
     ];
     for (key, value) in settings {
-        assert_hushed(key, &fleet.town.gt(["config", "set", key, value]).success().to_string());
-        assert_hushed(key, &fleet.town.gt(["config", "get", key]).success().to_string());
-        assert_hushed(key, &fleet.town.gt(["config", "get", key, "--json"]).success().to_string());
+        assert_hushed(key, &fleet.town.gt(["config", "set", key, value]).success().stdout);
+        assert_hushed(key, &fleet.town.gt(["config", "get", key]).success().stdout);
+        assert_hushed(key, &fleet.town.gt(["config", "get", key, "--json"]).success().stdout);
     }
-    assert_hushed("a list", &fleet.town.gt(["config", "list"]).success().to_string());
-    assert_hushed("a list", &fleet.town.gt(["config", "list", "--json"]).success().to_string());
+    assert_hushed("a list", &fleet.town.gt(["config", "list"]).success().stdout);
+    assert_hushed("a list", &fleet.town.gt(["config", "list", "--json"]).success().stdout);
     fleet.town.gt(["daemon", "start"]).success();
     fleet.town.gt(["send", "dm:anna", "one", "--channel", "hook"]).success();
     fleet.town.gt(["send", "dm:anna", "two", "--channel", "tg", "--to", "7"]).success();
