@@ -11,13 +11,12 @@ mod telegram;
 mod webhook;
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use gt_store::{Parcel, Store};
+use gt_store::{Parcel, Stamp, Store, StoreError};
 
 use self::deliverer::Deliverer;
 use self::signal::Signal;
@@ -97,8 +96,8 @@ pub struct Channels {
     /// What is wrong with those that do not run, so that it is said once.
     flaws: BTreeMap<String, String>,
     /// Held by every thread that delivers: closed when all of them have ended.
-    alive: Sender<Infallible>,
-    all_ended: Receiver<Infallible>,
+    alive: Sender<()>,
+    all_ended: Receiver<()>,
 }
 
 struct Running {
@@ -149,12 +148,22 @@ impl Channels {
         self.running.values().flat_map(|running| &running.signals).for_each(|signal| signal.nudge());
     }
 
+    /// Gives up what was for a channel that does not run, once it has waited for as long as anything is tried.
+    pub fn give_up_stranded(&self, store: &mut Store, stamp: &Stamp) -> Result<(), StoreError> {
+        let names: Vec<&str> = self.running.keys().map(String::as_str).collect();
+        for parcel in store.parcels_of_others(&names, stamp.now - deliverer::GIVE_UP_AFTER)? {
+            let why = format!("there is no channel `{}` that runs", parcel.to.channel);
+            store.not_delivered(&parcel, &why, None, stamp)?;
+        }
+        Ok(())
+    }
+
     /// Begins nothing any more, and waits for what is on its way to be noted, but not for long.
     pub fn end(self) {
         self.running.into_values().for_each(|running| drop(running.stop()));
         drop(self.alive);
-        // Either way it is over: all have ended, or it took too long.
-        drop(self.all_ended.recv_timeout(END_MAX));
+        // Nobody sends anything: all have ended, or it took too long.
+        self.all_ended.recv_timeout(END_MAX).unwrap_or_default();
     }
 
     /// Starts a channel; whoever delivered by it before comes to his end first, so that nothing is sent twice.

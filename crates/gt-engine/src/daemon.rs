@@ -570,8 +570,12 @@ impl Daemon {
     /// Cleans up, in peace. // SPEC D8, B7
     fn patrol(&mut self) {
         self.next_patrol = self.dispatcher.now() + self.settings.heartbeat;
-        if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &self.dispatcher.stamp()) {
+        let stamp = self.dispatcher.stamp();
+        if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &stamp) {
             (self.log)(&format!("the patrol could not clean up: {}", chain(&error)));
+        }
+        if let Some(Err(error)) = self.channels.as_ref().map(|all| all.give_up_stranded(&mut self.store, &stamp)) {
+            (self.log)(&format!("the patrol could not look after the outbox: {}", chain(&error)));
         }
         match patrol::release_stale(&mut self.store, &self.settings, &self.dispatcher.stamp()) {
             Ok(released) => released.iter().for_each(|hook| {

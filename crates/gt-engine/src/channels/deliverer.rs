@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_secs(2);
 const FIRST_SPAN: Duration = Duration::from_secs(1);
 const SPAN_MAX: Duration = Duration::from_mins(5);
 /// How long it is tried.
-const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(24);
+pub(super) const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
 pub(super) struct Deliverer {
     channel: Box<dyn Channel>,

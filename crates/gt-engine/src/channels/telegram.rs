@@ -5,6 +5,7 @@
 
 mod api;
 mod incoming;
+mod notices;
 mod parts;
 mod poll;
 
@@ -14,9 +15,11 @@ use std::time::{Duration, Instant};
 use frankenstein::TelegramApi as _;
 use frankenstein::methods::{SendChatActionParams, SendMessageParams};
 use frankenstein::types::{ChatAction, ReplyParameters};
+use gt_core::session::TurnOutcome;
 use gt_store::Parcel;
 
 use self::api::{Api, ApiError};
+use self::notices::Notices;
 pub(super) use self::poll::Poller;
 use super::spec::Spec;
 use super::{Channel, Retry, Undelivered};
@@ -38,13 +41,15 @@ pub(super) struct Telegram {
     api: Api,
     /// When each chat was last shown that somebody types.
     shown: BTreeMap<String, Instant>,
+    /// Nobody is shown that before.
     not_before: Option<Instant>,
+    notices: Notices,
 }
 
 impl Telegram {
     pub(super) fn new(spec: &Spec, url: &Secret, token: &Secret) -> Telegram {
         let api = Api::new(url, token, TIMEOUT);
-        Telegram { name: spec.name.clone(), api, shown: BTreeMap::new(), not_before: None }
+        Telegram { name: spec.name.clone(), api, shown: BTreeMap::new(), not_before: None, notices: Notices::default() }
     }
 }
 
@@ -60,6 +65,10 @@ impl Channel for Telegram {
         let Some(mut place) = Place::parse(recipient) else {
             return Err(Undelivered::for_ever(format!("`{recipient}` is no chat of Telegram's")));
         };
+        // Whoever floods a chat is told once that not all of it is answered.
+        if parcel.outcome == TurnOutcome::Dropped.as_str() && !self.notices.may_tell(recipient) {
+            return Ok(());
+        }
         let parts = parts::cut(&parcel.text, &parcel.session);
         for (at, part) in parts.iter().enumerate().skip(parcel.n_sent) {
             let answers = parcel.to.reply_to.as_deref().filter(|_| at == 0).and_then(|id| id.parse().ok());
@@ -70,15 +79,16 @@ impl Channel for Telegram {
                 }
                 sent => sent,
             }
-            .map_err(undelivered)?;
+            .map_err(|error| undelivered(&error))?;
             arrived(at + 1);
         }
         Ok(())
     }
 
     fn show_work(&mut self, recipients: &[String]) -> Option<Duration> {
-        self.shown.retain(|recipient, _| recipients.contains(recipient));
-        for recipient in recipients.iter().take(TYPES_MAX) {
+        let first = &recipients[..recipients.len().min(TYPES_MAX)];
+        self.shown.retain(|recipient, _| first.contains(recipient));
+        for recipient in first {
             let now = Instant::now();
             let is_shown = self.shown.get(recipient).is_some_and(|at| now.duration_since(*at) < TYPES_AGAIN);
             if is_shown || self.not_before.is_some_and(|at| now < at) {
@@ -90,8 +100,8 @@ impl Channel for Telegram {
             }
             self.shown.insert(recipient.clone(), now);
         }
-        let since = self.shown.values().min()?.elapsed();
-        Some(TYPES_AGAIN.saturating_sub(since))
+        let again = *self.shown.values().min()? + TYPES_AGAIN;
+        Some(again.max(self.not_before.unwrap_or(again)).saturating_duration_since(Instant::now()))
     }
 }
 
@@ -138,11 +148,9 @@ fn type_in(api: &Api, place: Place) -> Result<(), ApiError> {
     api.send_chat_action(&action).map(drop)
 }
 
-fn undelivered(error: ApiError) -> Undelivered {
-    match &error {
-        _ if error.is_for_ever() => Undelivered::for_ever(error.to_string()),
-        _ => Undelivered { error: error.to_string(), retry: Retry::After(error.retry_after()) },
-    }
+fn undelivered(error: &ApiError) -> Undelivered {
+    let retry = if error.is_for_ever() { Retry::Never } else { Retry::After(error.retry_after()) };
+    Undelivered { error: error.to_string(), retry }
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ fn span(text: &str, now: Timestamp) -> Option<Duration> {
 fn signature(secret: &Secret, at: i64, body: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.reveal().as_bytes()).expect("a key may have any length");
     mac.update(format!("{at}.{body}").as_bytes());
-    let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     format!("t={at},v1={hex}")
 }
 

@@ -123,6 +123,23 @@ impl Store {
         })
     }
 
+    /// What has waited since before a time for any channel but these.
+    pub fn parcels_of_others(
+        &mut self,
+        channels: &[&str],
+        before: Timestamp,
+    ) -> std::result::Result<Vec<Parcel>, StoreError> {
+        self.read(|tx| {
+            let sql = format!(
+                "{SELECT} WHERE state = 'waiting' AND made_at < ?1
+                   AND channel NOT IN (SELECT value FROM json_each(?2)) ORDER BY id"
+            );
+            let mut query = tx.prepare_cached(&sql)?;
+            let rows = query.query_map(params![micros(before), json!(channels).to_string()], from_row)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// Recipients who wait for an answer by a channel.
     pub fn awaiting(&mut self, channel: &str) -> std::result::Result<Vec<String>, StoreError> {
         self.read(|tx| {

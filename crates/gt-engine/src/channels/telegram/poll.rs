@@ -3,7 +3,7 @@
 //! What was read counts as read only once it is stored, so a crash loses nothing; what comes again is taken once, by its
 //! number. What is wrong with a message is said to its sender, but not to a flood.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::api::{Api, ApiError};
 use super::incoming::{Allow, Incoming, Origin, Sender, judge};
+use super::notices::Notices;
 use super::{Place, send};
 use crate::channels::Common;
 use crate::channels::signal::Signal;
@@ -33,10 +34,6 @@ const POLL_SECONDS: u32 = 30;
 const TIMEOUT: Duration = Duration::from_secs(45);
 const FIRST_SPAN: Duration = Duration::from_secs(1);
 const SPAN_MAX: Duration = Duration::from_mins(1);
-/// How often a chat is told that something was wrong.
-const BETWEEN_NOTICES: Duration = Duration::from_mins(1);
-/// Chats of which it is remembered when they were told so.
-const NOTICED_MAX: usize = 1000;
 /// Strangers who are named in the log.
 const STRANGERS_MAX: usize = 20;
 
@@ -51,7 +48,7 @@ pub(in crate::channels) struct Poller {
     signal: Arc<Signal>,
     /// Wakes whoever delivers: somebody waits for an answer now.
     delivers: Arc<Signal>,
-    noticed: BTreeMap<String, Instant>,
+    notices: Notices,
     strangers: BTreeSet<i64>,
     n_refused: u64,
 }
@@ -87,7 +84,7 @@ impl Poller {
             api: Api::new(url, token, TIMEOUT),
             signal,
             delivers,
-            noticed: BTreeMap::new(),
+            notices: Notices::default(),
             strangers: BTreeSet::new(),
             n_refused: 0,
         }
@@ -156,7 +153,7 @@ impl Poller {
         });
         if let Some(id) = read {
             reader.offset = Some(id + 1);
-            reader.store.mark_channel(&self.spec.name, id, &self.stamp(&self.common.actor))?;
+            reader.store.mark_channel(&self.spec.name, id, &Stamp::new(Timestamp::now(), &self.common.actor))?;
             self.delivers.nudge();
         }
         taken
@@ -184,15 +181,15 @@ impl Poller {
             Incoming::Nothing => {}
             Incoming::Stranger { sender, chat } => self.refuse(&sender, chat),
             Incoming::Unreadable { from } => self.notice(&from, ONLY_TEXT),
-            Incoming::Said { from, text } => self.pass_on(reader, id, from, text)?,
+            Incoming::Said { from, text } => self.pass_on(reader, id, &from, text)?,
         }
         Ok(())
     }
 
-    fn pass_on(&mut self, reader: &mut Reader, id: i64, from: Origin, text: String) -> Result<(), Trouble> {
+    fn pass_on(&mut self, reader: &mut Reader, id: i64, from: &Origin, text: String) -> Result<(), Trouble> {
         let settings = self.common.settings();
         let sender = format!("{}:{}", self.spec.name, from.sender.id);
-        let stamp = self.stamp(&sender);
+        let stamp = Stamp::new(Timestamp::now(), &sender);
         let message = NewMessage {
             session: from.session.clone(),
             text,
@@ -211,10 +208,10 @@ impl Poller {
         };
         let bot = reader.bot.username.as_deref();
         match talk::take(&mut reader.store, &settings, &message, bot, &stamp) {
-            Ok(Taken::Sent(sent)) if sent.outcome == SendOutcome::Full => self.notice(&from, FULL),
+            Ok(Taken::Sent(sent)) if sent.outcome == SendOutcome::Full => self.notice(from, FULL),
             Ok(_) => {}
             Err(TownError::Store(StoreError::Refused(why))) => {
-                self.notice(&from, &format!("This was not taken: {why}."));
+                self.notice(from, &format!("This was not taken: {why}."));
             }
             Err(error) => return Err(error.into()),
         }
@@ -223,12 +220,9 @@ impl Poller {
 
     /// Says something to whoever wrote, if they were not told anything lately. Whether it arrives is not worth another try.
     fn notice(&mut self, to: &Origin, words: &str) {
-        let now = Instant::now();
-        self.noticed.retain(|_, at| now.duration_since(*at) < BETWEEN_NOTICES);
-        if self.noticed.contains_key(&to.recipient) || self.noticed.len() >= NOTICED_MAX {
+        if !self.notices.may_tell(&to.recipient) {
             return;
         }
-        self.noticed.insert(to.recipient.clone(), now);
         if let Some(place) = Place::parse(&to.recipient) {
             send(&self.api, place, Some(to.message), words).unwrap_or_default();
         }
@@ -244,10 +238,6 @@ impl Poller {
         } else if self.n_refused.is_multiple_of(1000) {
             self.say(&format!("{} messages of strangers were not taken so far", self.n_refused));
         }
-    }
-
-    fn stamp(&self, actor: &str) -> Stamp {
-        Stamp::new(Timestamp::now(), actor)
     }
 }
 

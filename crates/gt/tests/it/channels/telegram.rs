@@ -277,3 +277,36 @@ fn another_program_that_reads_is_waited_for() {
     telegram.until_sent("re: hi");
     assert_eq!(asked(&fleet), ["hi"]);
 }
+
+#[test]
+fn a_flood_is_bounded_and_told_so_once() {
+    let telegram = Telegram::new();
+    let fleet = town(&telegram);
+    fleet.set("sessions.cap", "2");
+    telegram.write(10, "wait", &json!({}));
+    fleet.await_trace("turn wait", 1);
+    for id in 11..31 {
+        telegram.write(id, &format!("flood {id}"), &json!({}));
+    }
+    telegram.until_sent("Your message was dropped: too many newer ones wait here.");
+    await_parcels(&fleet, "delivered", 18);
+    fleet.open_gate("gate");
+    telegram.until_sent("re: flood 30");
+    let sent: Vec<String> = telegram.sent().into_iter().map(|(_, text)| text).collect();
+    let dropped = "Your message was dropped: too many newer ones wait here.";
+    assert_eq!(sent, [dropped, "re: wait", "re: flood 29", "re: flood 30"]);
+}
+
+#[test]
+fn a_group_that_has_moved_gets_its_answer_where_it_is_now() {
+    let telegram = Telegram::that(|request, _| {
+        let is_old = method(request) == "sendMessage" && request.json()["chat_id"] == -9;
+        let told = json!({ "ok": false, "error_code": 400, "description": "upgraded", "parameters": { "migrate_to_chat_id": -10 } });
+        is_old.then(|| answer(400, &told))
+    });
+    let fleet = town(&telegram);
+    telegram.write(10, "@ourbot hi", &json!({ "chat": { "id": -9, "type": "group", "title": "Ops" } }));
+    await_parcels(&fleet, "delivered", 1);
+    let reply = "re: @ourbot hi".to_owned();
+    assert_eq!(telegram.sent(), [(-9, reply.clone()), (-10, reply)]);
+}
