@@ -64,6 +64,8 @@ mod semantics;
 mod semantics_time;
 #[path = "it/sessions/ends.rs"]
 mod sessions_ends;
+#[path = "it/sessions/outbox.rs"]
+mod sessions_outbox;
 #[path = "it/sessions/queue.rs"]
 mod sessions_queue;
 #[path = "it/sessions/random.rs"]
