@@ -15,6 +15,8 @@ use super::{Channel, Common, Retry};
 
 /// Parcels, each of another recipient, that are looked at together.
 const BATCH: usize = 32;
+/// Parcels of one recipient that are delivered before the next recipient's turn.
+const IN_A_ROW: usize = 50;
 /// How long to wait before what failed here, and not at a receiver, is tried again.
 const RETRY: Duration = Duration::from_secs(2);
 const FIRST_SPAN: Duration = Duration::from_secs(1);
@@ -51,14 +53,14 @@ impl Deliverer {
         let name = self.channel.name().to_owned();
         loop {
             let due = self.store.due_parcels(&name, Timestamp::now(), BATCH)?;
-            for parcel in &due {
+            if due.is_empty() {
+                break;
+            }
+            for parcel in due {
+                self.deliver_row(parcel)?;
                 if self.signal.is_stopped() {
                     return Ok(None);
                 }
-                self.deliver(parcel)?;
-            }
-            if due.is_empty() {
-                break;
             }
         }
         // After that, so that nobody is seen at work on what has just been answered.
@@ -69,7 +71,20 @@ impl Deliverer {
         Ok([shown, next].into_iter().flatten().min())
     }
 
-    fn deliver(&mut self, parcel: &Parcel) -> Result<(), StoreError> {
+    /// Delivers a parcel, and those that wait behind it.
+    fn deliver_row(&mut self, first: Parcel) -> Result<(), StoreError> {
+        let mut next = Some(first);
+        for _ in 0..IN_A_ROW {
+            let Some(parcel) = next.take().filter(|_| !self.signal.is_stopped()) else { break };
+            if self.deliver(&parcel)? {
+                next = self.store.due_parcel_after(&parcel, Timestamp::now())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says whether the next is due: it has arrived, or is given up.
+    fn deliver(&mut self, parcel: &Parcel) -> Result<bool, StoreError> {
         if !self.unnoted.contains(&parcel.id) {
             let (store, actor) = (&mut self.store, &self.common.actor);
             let mut arrived = |n_parts: usize| {
@@ -80,14 +95,15 @@ impl Deliverer {
                 let stamp = self.stamp();
                 let again = again_at(parcel.made_at, parcel.tries, failure.retry, stamp.now);
                 self.tell(parcel, &failure.error, again.is_some());
-                return self.store.not_delivered(parcel, &failure.error, again, &stamp);
+                self.store.not_delivered(parcel, &failure.error, again, &stamp)?;
+                return Ok(again.is_none());
             }
             self.unnoted.insert(parcel.id);
             self.is_failing = false;
         }
         self.store.delivered(parcel.id, &self.stamp())?;
         self.unnoted.remove(&parcel.id);
-        Ok(())
+        Ok(true)
     }
 
     /// Says that it does not work, once until it works again; what is given up is always said.

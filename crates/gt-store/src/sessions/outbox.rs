@@ -32,9 +32,12 @@ pub struct Parcel {
     pub tries: i64,
 }
 
+/// Of each recipient of a channel the oldest that waits: the others wait for it.
+const OLDEST: &str = "id IN (SELECT min(id) FROM outbox WHERE state = 'waiting' AND channel = ?1 GROUP BY recipient)";
+
 const SELECT: &str =
-    "SELECT id, key, channel, recipient, reply_to, session, run, outcome, text, sent_parts, made_at, tries
-  FROM outbox";
+    "SELECT id, key, channel, recipient, reply_to, session, run, outcome, text, sent_parts, made_at, tries,
+    next_at FROM outbox";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Parcel> {
     Ok(Parcel {
@@ -90,12 +93,7 @@ impl Store {
         most: usize,
     ) -> std::result::Result<Vec<Parcel>, StoreError> {
         self.read(|tx| {
-            let sql = format!(
-                "{SELECT} WHERE state = 'waiting' AND channel = ?1 AND next_at <= ?2 AND NOT EXISTS (
-                   SELECT 1 FROM outbox AS before WHERE before.state = 'waiting' AND before.channel = outbox.channel
-                     AND before.recipient IS outbox.recipient AND before.id < outbox.id)
-                 ORDER BY id LIMIT ?3"
-            );
+            let sql = format!("{SELECT} WHERE {OLDEST} AND next_at <= ?2 ORDER BY id LIMIT ?3");
             let mut query = tx.prepare_cached(&sql)?;
             Ok(query
                 .query_map(params![channel, micros(now), most as i64], from_row)?
@@ -112,13 +110,28 @@ impl Store {
         })
     }
 
+    /// What may be delivered now to the same recipient, after what has just arrived there.
+    pub fn due_parcel_after(
+        &mut self,
+        parcel: &Parcel,
+        now: Timestamp,
+    ) -> std::result::Result<Option<Parcel>, StoreError> {
+        self.read(|tx| {
+            let sql = format!(
+                "{SELECT} WHERE state = 'waiting' AND channel = ?1 AND recipient IS ?2 AND id > ?3 ORDER BY id LIMIT 1"
+            );
+            let arguments = params![parcel.to.channel, parcel.to.recipient, parcel.id];
+            let next =
+                tx.prepare_cached(&sql)?.query_row(arguments, |row| Ok((from_row(row)?, timestamp(row.get(12)?))));
+            Ok(next.optional()?.filter(|(_, at)| *at <= now).map(|(next, _)| next))
+        })
+    }
+
     /// When the next of a channel's is due: of each recipient the oldest, as the others wait for it.
     pub fn next_parcel_of(&mut self, channel: &str) -> std::result::Result<Option<Timestamp>, StoreError> {
         self.read(|tx| {
-            let sql = "SELECT min(next_at) FROM outbox WHERE state = 'waiting' AND channel = ?1 AND NOT EXISTS (
-                         SELECT 1 FROM outbox AS before WHERE before.state = 'waiting' AND before.channel = outbox.channel
-                           AND before.recipient IS outbox.recipient AND before.id < outbox.id)";
-            let at: Option<i64> = tx.prepare_cached(sql)?.query_row([channel], |row| row.get(0))?;
+            let sql = format!("SELECT min(next_at) FROM outbox WHERE {OLDEST}");
+            let at: Option<i64> = tx.prepare_cached(&sql)?.query_row([channel], |row| row.get(0))?;
             Ok(at.map(timestamp))
         })
     }

@@ -14,6 +14,9 @@ use serde_json::Value;
 
 use crate::config::{Secret, mask_path};
 
+/// Far more than any answer has.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// A bot, and how it is reached.
 #[derive(Debug)]
 pub(super) struct Api {
@@ -54,7 +57,8 @@ impl Api {
         let answer = self.agent.post(&url).header("content-type", "application/json").send(body);
         let mut answer = answer.map_err(|error| self.unreachable(&error))?;
         let status = answer.status();
-        let text = answer.body_mut().read_to_string().map_err(|error| self.unreachable(&error))?;
+        let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
+        let text = body.read_to_string().map_err(|error| self.unreachable(&error))?;
         let parsed: Value = serde_json::from_str(&text).unwrap_or_default();
         if status.is_success() && parsed["ok"] == true {
             return Ok(parsed);

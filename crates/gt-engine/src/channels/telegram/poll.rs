@@ -30,12 +30,14 @@ use crate::talk::{self, Taken};
 
 /// How long Telegram keeps us waiting when there is nothing.
 const POLL_SECONDS: u32 = 30;
+/// Updates that are read together.
+const UPDATES_MAX: u32 = 50;
 /// How long a call may take in all.
 const TIMEOUT: Duration = Duration::from_secs(45);
 const FIRST_SPAN: Duration = Duration::from_secs(1);
 const SPAN_MAX: Duration = Duration::from_mins(1);
-/// Strangers who are named in the log.
-const STRANGERS_MAX: usize = 20;
+/// Strangers, and updates that cannot be read, of which the log tells.
+const NAMED_MAX: usize = 20;
 
 const ONLY_TEXT: &str = "I understand only text.";
 const FULL: &str = "Too many messages wait here; this one was not taken. Please try again later.";
@@ -51,6 +53,7 @@ pub(in crate::channels) struct Poller {
     notices: Notices,
     strangers: BTreeSet<i64>,
     n_refused: u64,
+    n_unreadable: usize,
 }
 
 /// What was found out at the start.
@@ -87,6 +90,7 @@ impl Poller {
             notices: Notices::default(),
             strangers: BTreeSet::new(),
             n_refused: 0,
+            n_unreadable: 0,
         }
     }
 
@@ -137,6 +141,7 @@ impl Poller {
         };
         let asked = GetUpdatesParams::builder()
             .maybe_offset(reader.offset)
+            .limit(UPDATES_MAX)
             .timeout(POLL_SECONDS)
             .allowed_updates(vec![AllowedUpdate::Message, AllowedUpdate::EditedMessage])
             .build();
@@ -173,7 +178,10 @@ impl Poller {
             Ok(Update { content: UpdateContent::EditedMessage(message), .. }) => (message, true),
             Ok(_) => return Ok(()),
             Err(error) => {
-                self.say(&format!("update {id} is left out, it could not be read: {}", one_line(&error.to_string())));
+                self.n_unreadable += 1;
+                if self.n_unreadable <= NAMED_MAX {
+                    self.say(&format!("update {id} is left out, nobody can read it: {}", one_line(&error.to_string())));
+                }
                 return Ok(());
             }
         };
@@ -231,7 +239,7 @@ impl Poller {
     /// Strangers get no answer; the first of them are named to the owner, who may know them.
     fn refuse(&mut self, sender: &Sender, chat: i64) {
         self.n_refused += 1;
-        if self.strangers.len() < STRANGERS_MAX && self.strangers.insert(sender.id) {
+        if self.strangers.len() < NAMED_MAX && self.strangers.insert(sender.id) {
             let name = sender.name.as_ref().map(|name| format!(" (@{})", one_line(name))).unwrap_or_default();
             let key = join(&["channels", &self.spec.name, "allow"]);
             self.say(&format!("user {}{name} in chat {chat} may not write, `{key}` names neither", sender.id));

@@ -143,6 +143,11 @@ fn whoever_writes_sees_somebody_type_until_the_answer_to_the_message_comes() {
     telegram.write(10, "wait a bit", &json!({}));
     telegram.until_typing(2);
     assert_eq!(telegram.sent(), []);
+    let asked = |name: &str| telegram.double.requests().into_iter().find(|request| method(request) == name);
+    let body = |name: &str| asked(name).expect("it was asked").json();
+    assert_eq!(body("sendChatAction"), json!({ "chat_id": 7, "action": "typing" }));
+    let poll = json!({ "allowed_updates": ["message", "edited_message"], "limit": 50, "timeout": 30 });
+    assert_eq!(body("getUpdates"), poll);
     fleet.open_gate("gate");
     let reply = telegram.until_sent("re: wait a bit").json();
     assert_eq!((&reply["chat_id"], &reply["reply_parameters"]["message_id"]), (&json!(7), &json!(110)), "{reply}");
