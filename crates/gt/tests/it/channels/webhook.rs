@@ -1,5 +1,7 @@
 //! Web hooks: signed, in order, once for whoever looks at the key, and never in anybody's way.
 
+use std::sync::{Mutex, mpsc};
+
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::json;
 use sha2::Sha256;
@@ -136,4 +138,23 @@ fn what_a_killed_daemon_had_posted_comes_again_under_the_same_key_and_the_agent_
     assert_eq!(requests.iter().map(key).collect::<Vec<_>>(), ["turn-1", "turn-1"]);
     assert_eq!(requests[0].body, requests[1].body);
     assert_eq!(asked(&fleet), ["hi"]);
+}
+
+#[test]
+fn a_daemon_that_is_told_to_stop_notes_what_is_on_its_way() {
+    let (open, gate) = mpsc::channel();
+    let gate = Mutex::new(gate);
+    let double = Double::new(move |_, _| {
+        gate.lock().expect("nobody panicked").recv().expect("it is opened");
+        ok()
+    });
+    let fleet = talking();
+    hook(&fleet, "hook", &double);
+    fleet.start_daemon();
+    send(&fleet, "dm:anna", "hi", "hook");
+    double.until("the post", |requests| requests.len() == 1);
+    Fleet::signal(fleet.daemon_pid(), "-TERM");
+    open.send(()).expect("somebody waits");
+    fleet.await_daemon_death();
+    await_parcels(&fleet, "delivered", 1);
 }
