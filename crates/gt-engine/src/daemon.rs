@@ -88,8 +88,14 @@ impl Due {
 /// What the daemon tells whoever watches its log.
 pub type Log = Box<dyn Fn(&str) + Send>;
 
-/// Runs the town until it is told to stop.
-pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
+/// Runs the town until it is told to stop. What `beside` starts is there before the daemon says that it runs, and is dropped
+/// when it stops; what it says of itself goes to the log.
+pub fn run<B>(
+    town: &Town,
+    actor: &str,
+    log: Log,
+    beside: impl FnOnce() -> (B, Option<String>),
+) -> Result<(), TownError> {
     let _lock = take_over(town, &log)?;
     let (sender, causes) = mpsc::channel();
     // From the first event on it can be told to stop, and says that it did.
@@ -97,7 +103,9 @@ pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
     // A plain store: the daemon does not wake itself.
     let store = Store::open(&town.store_path())?;
     let mut daemon = Daemon::new(once::dispatcher(town, actor), store, sender.clone(), log)?;
+    let (beside, said) = beside();
     daemon.begin()?;
+    said.iter().for_each(|said| (daemon.log)(said));
     // Now that the store is in use its log is there to be watched; the first pass comes after.
     if let Some(follow) = listen::listen(town, &sender)? {
         daemon.dispatcher.follow_records(follow);
@@ -107,6 +115,7 @@ pub fn run(town: &Town, actor: &str, log: Log) -> Result<(), TownError> {
     let channels = daemon.channels.insert(Channels::new(town, actor, &daemon.settings, say));
     channels.apply(&daemon.settings);
     daemon.serve(&causes);
+    drop(beside);
     daemon.notifier.iter().for_each(Notifier::end);
     daemon.channels.take().into_iter().for_each(Channels::end);
     daemon.end()

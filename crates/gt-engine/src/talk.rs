@@ -8,6 +8,7 @@ mod live;
 use std::time::Duration;
 
 use gt_core::plan::PerSide;
+use gt_core::refusal::Refusal;
 use gt_core::session::Command;
 use gt_store::{NewMessage, Sent, Stamp, Store, TurnState, TurnView};
 
@@ -38,12 +39,30 @@ pub fn take(
     bot: Option<&str>,
     stamp: &Stamp,
 ) -> Result<Taken, TownError> {
-    if let Some(command) = Command::parse(&message.text, bot) {
-        return Ok(Taken::Obeyed(store.obey(message, command == Command::StopAll, stamp)?));
+    let mut taken = take_all(store, settings, std::slice::from_ref(message), bot, stamp)?;
+    let taken = taken.pop().expect("one answer for one message");
+    Ok(taken.map_err(gt_store::StoreError::from)?)
+}
+
+/// The same for all that came in together, in order: what is not interrupted by a command is one transaction.
+pub fn take_all(
+    store: &mut Store,
+    settings: &Settings,
+    messages: &[NewMessage],
+    bot: Option<&str>,
+    stamp: &Stamp,
+) -> Result<Vec<Result<Taken, Refusal>>, TownError> {
+    let command = |message: &NewMessage| Command::parse(&message.text, bot);
+    let mut taken = Vec::with_capacity(messages.len());
+    for part in messages.chunk_by(|one, next| command(one).is_none() && command(next).is_none()) {
+        if let Some(command) = command(&part[0]) {
+            taken.push(Ok(Taken::Obeyed(store.obey(&part[0], command == Command::StopAll, stamp)?)));
+            continue;
+        }
+        let sent = store.send(part, &settings.session_rules(), settings.lanes(), stamp)?;
+        taken.extend(sent.into_iter().map(|sent| sent.map(Taken::Sent)));
     }
-    let mut sent = store.send(std::slice::from_ref(message), &settings.session_rules(), settings.lanes(), stamp)?;
-    let sent = sent.pop().expect("one answer for one message");
-    Ok(Taken::Sent(sent.map_err(gt_store::StoreError::from)?))
+    Ok(taken)
 }
 
 /// Waits beside the store for what becomes of turns, and where no daemon runs the town sees to them.

@@ -109,6 +109,38 @@ impl Store {
         })
     }
 
+    /// The turns of a session that run, the oldest first.
+    pub fn live_turns(&mut self, key: &str) -> std::result::Result<Vec<TurnView>, StoreError> {
+        self.read(|tx| {
+            let mut query = tx.prepare_cached(&format!("{SELECT} WHERE session.key = ?1 AND state = 'live' ORDER BY turn.id"))?;
+            Ok(query.query_map([key], from_row)?.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Turns of a session whose end is an event after `since`, each with the number of that, in order.
+    pub fn turn_ends(
+        &mut self,
+        key: &str,
+        since: i64,
+        most: usize,
+    ) -> std::result::Result<Vec<(i64, TurnView)>, StoreError> {
+        self.read(|tx| {
+            // In this order, whatever the planner thinks: the log may be long, and what is new of it is little.
+            let mut query = tx.prepare_cached(
+                "SELECT seq, turn.id FROM event CROSS JOIN turn ON turn.id = json_extract(data, '$.turn')
+                 WHERE seq > ?1 AND type = ?2 AND json_extract(data, '$.session') = ?3 ORDER BY seq LIMIT ?4",
+            )?;
+            let ended = EventType::TurnEnded.as_str();
+            let rows = query.query_map(params![since, ended, key, most as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let ends: Vec<(i64, i64)> = rows.collect::<rusqlite::Result<_>>()?;
+            let mut found = Vec::with_capacity(ends.len());
+            for (seq, turn) in ends {
+                found.extend(by_id(tx, turn)?.map(|turn| (seq, turn)));
+            }
+            Ok(found)
+        })
+    }
+
     /// All runs that a turn has had, the first of them first.
     pub fn runs_of_turn(&mut self, turn: i64) -> std::result::Result<Vec<Run>, StoreError> {
         self.read(|tx| runs::of_turn(tx, turn))

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use gt_engine::lock::Lock;
 use gt_engine::{Town, TownError, daemon, wait};
+use gt_server::Report;
 use serde_json::json;
 
 use crate::context::Context;
@@ -102,7 +103,12 @@ fn foreground(town: &Town) -> Result<(), Failure> {
         // A log that nobody reads any more is no reason to stop.
         writeln!(std::io::stdout(), "{now} {line}").unwrap_or_default();
     };
-    Ok(daemon::run(town, "daemon", Box::new(log))?)
+    let serve = || {
+        let server = gt_server::start(town);
+        let words = server.report().words();
+        (server, Some(words))
+    };
+    Ok(daemon::run(town, "daemon", Box::new(log), serve)?)
 }
 
 /// The process that runs the town; a lock without a name in it belongs to somebody who has just taken it.
@@ -177,9 +183,24 @@ fn stop(context: &Context, town: &Town) -> Result<(), Failure> {
 
 fn status(context: &Context, town: &Town) -> Result<(), Failure> {
     match holder(town)? {
-        Some(pid) => answer(context, pid, "running", &format!("A daemon runs (process {pid}).")),
+        Some(pid) => running(context, town, pid),
         None => Err(Failure::new(Kind::Unreachable, "no daemon runs").hint("start one with `gt daemon start`")),
     }
+}
+
+/// With what became of its server; of one that another daemon had nothing is known.
+fn running(context: &Context, town: &Town, pid: u32) -> Result<(), Failure> {
+    let server = Report::read(town).filter(|report| report.pid == pid);
+    if context.wants_json() {
+        let server = server.map(|report| json!({ "address": report.address, "error": report.error }));
+        return context.json(&json!({ "outcome": "running", "pid": pid, "server": server }));
+    }
+    context.say(&format!("A daemon runs (process {pid})."))?;
+    if let Some(error) = server.and_then(|report| report.error) {
+        context.note(&format!("{} it answers no HTTP requests: {error}", paint(BOLD, "note:")));
+        context.note(&format!("{} `gt config set server.bind 127.0.0.1:7778`, then `gt daemon restart`", paint(BOLD, "hint:")));
+    }
+    Ok(())
 }
 
 fn logs(context: &Context, town: &Town) -> Result<(), Failure> {

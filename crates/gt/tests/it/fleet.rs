@@ -43,7 +43,7 @@ impl Fleet {
         let config = fs::read_to_string(fleet.town.path("town.toml")).expect("the config is there");
         let ours = format!(
             "{}default_agent = \"scripted\"\n\n[rigs.{rig}]\nisolation = \"none\"\n\n[agents.scripted]\n\
-             command = [\"bash\", \"{agent}\"]\nprompt = \"none\"\n",
+             command = [\"bash\", \"{agent}\"]\nprompt = \"none\"\n\n[server]\nbind = \"127.0.0.1:0\"\n",
             crate::place::config(fleet.town.root())
         );
         fleet.town.write("town.toml", config + &ours);

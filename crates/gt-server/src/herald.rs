@@ -1,0 +1,247 @@
+//! Tells those who wait what happens in their sessions: what is being said, and that a turn has ended.
+//!
+//! One thread reads the log of events and what agents print, once for all who wait, when something was written; where nobody
+//! waits it reads nothing. Whoever does not listen fast enough is let go, and may ask again from where he was.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use gt_core::agent::REPLY_BYTES_MAX;
+use gt_core::event::{Event, EventType};
+use gt_engine::news::News;
+use gt_engine::talk::LiveReply;
+use gt_engine::{Town, TownError};
+use gt_store::{Store, StoreError, TurnView};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::current::Current;
+
+/// Words that may wait for one listener.
+const WORDS_MAX: usize = 256;
+/// Events that are read together.
+const PAGE: usize = 1000;
+
+/// What a listener hears.
+#[derive(Debug, Clone)]
+pub(crate) enum Word {
+    Said(Arc<Said>),
+    /// A turn has ended; with the number of the event.
+    Ended(i64, Arc<TurnView>),
+}
+
+/// A piece of an answer.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) turn: i64,
+    pub(crate) run: String,
+    /// Characters of the same run that were said before.
+    pub(crate) offset: usize,
+    pub(crate) text: String,
+}
+
+pub(crate) struct Herald {
+    town: Town,
+    current: Arc<Current>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The last event that was told.
+    told: i64,
+    listeners: Vec<Listener>,
+    /// Runs that somebody listens to.
+    voices: BTreeMap<String, Voice>,
+}
+
+struct Listener {
+    session: String,
+    /// Whether it wants to hear what is being said, not only how it ends.
+    wants_words: bool,
+    sender: Sender<Word>,
+}
+
+/// A run that answers.
+struct Voice {
+    session: String,
+    turn: i64,
+    live: LiveReply,
+    said: String,
+    n_chars: usize,
+}
+
+impl Herald {
+    /// Hears of every write from now on, on a thread that ends with the process.
+    pub(crate) fn start(town: &Town, current: Arc<Current>) -> Result<Arc<Herald>, TownError> {
+        let herald = Arc::new(Herald { town: town.clone(), current, state: Mutex::default() });
+        let (mut news, mut store) = (News::with_logs(town)?, Store::open(&town.store_path())?);
+        let watcher = Arc::downgrade(&herald);
+        thread::spawn(move || {
+            while news.wait(None) {
+                let Some(herald) = watcher.upgrade() else { return };
+                // What could not be read is read the next time; it is looked again soon after every write.
+                herald.look(&mut store).unwrap_or_default();
+            }
+        });
+        Ok(herald)
+    }
+
+    /// From now on hears of a session, beginning with what its live runs have said so far.
+    pub(crate) fn listen(
+        &self,
+        store: &mut Store,
+        session: &str,
+        wants_words: bool,
+    ) -> Result<Receiver<Word>, StoreError> {
+        let (sender, ear) = channel(WORDS_MAX);
+        let mut state = self.state();
+        state.forget_the_gone();
+        if state.listeners.is_empty() {
+            state.told = store.last_event()?;
+        }
+        if wants_words {
+            for turn in store.live_turns(session)? {
+                let Some(run) = store.runs_of_turn(turn.id)?.pop().filter(|run| Some(&run.id) == turn.run.as_ref()) else {
+                    continue;
+                };
+                let voice = state.voices.entry(run.id.clone());
+                let voice = voice.or_insert_with(|| self.voice(session, turn.id, &run.id, &run.agent));
+                // The rest comes when the run says more, or ends.
+                let so_far = Some(voice.so_far(&run.id)).filter(|word| !word.is_empty());
+                so_far.into_iter().for_each(|word| sender.try_send(word).unwrap_or_default());
+            }
+        }
+        state.listeners.push(Listener { session: session.to_owned(), wants_words, sender });
+        Ok(ear)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn voice(&self, session: &str, turn: i64, run: &str, agent: &str) -> Voice {
+        let live = LiveReply::of(&self.town, &self.current.settings().config, run, agent);
+        let mut voice = Voice { session: session.to_owned(), turn, live, said: String::new(), n_chars: 0 };
+        voice.listen(run);
+        voice
+    }
+
+    /// Tells what has happened since the last look.
+    fn look(&self, store: &mut Store) -> Result<(), StoreError> {
+        let mut state = self.state();
+        state.forget_the_gone();
+        if state.listeners.is_empty() {
+            return Ok(());
+        }
+        loop {
+            let events = store.events(state.told, PAGE)?;
+            for event in &events {
+                self.heed(&mut state, store, event)?;
+                state.told = event.seq;
+            }
+            if events.len() < PAGE {
+                break;
+            }
+        }
+        state.pass_on();
+        Ok(())
+    }
+
+    fn heed(&self, state: &mut State, store: &mut Store, event: &Event) -> Result<(), StoreError> {
+        let Some(session) = event.data["session"].as_str() else { return Ok(()) };
+        let run = event.run.as_deref().unwrap_or_default();
+        let turn = event.data["turn"].as_i64();
+        if event.kind == EventType::RunStarted.as_str() {
+            let agent = event.data["agent"].as_str().unwrap_or_default();
+            // One that was found by looking is known already.
+            let is_news = state.has_listener(session, true) && !state.voices.contains_key(run);
+            if let Some(turn) = turn.filter(|_| is_news) {
+                state.voices.insert(run.to_owned(), self.voice(session, turn, run, agent));
+                state.tell_all_of(run);
+            }
+        } else if event.kind == EventType::RunEnded.as_str() {
+            state.pass_on_one(run);
+            state.voices.remove(run);
+        } else if event.kind == EventType::TurnEnded.as_str() && state.has_listener(session, false) {
+            let turn = turn.map(|turn| store.turn(turn)).transpose()?.flatten();
+            if let Some(turn) = turn {
+                state.tell(session, false, &Word::Ended(event.seq, Arc::new(turn)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn forget_the_gone(&mut self) {
+        self.listeners.retain(|listener| !listener.sender.is_closed());
+        let sessions: Vec<&str> = self.listeners.iter().filter(|one| one.wants_words).map(|one| &*one.session).collect();
+        self.voices.retain(|_, voice| sessions.contains(&&*voice.session));
+    }
+
+    fn has_listener(&self, session: &str, wants_words: bool) -> bool {
+        self.listeners.iter().any(|one| one.session == session && (one.wants_words || !wants_words))
+    }
+
+    /// Tells all listeners of a session, or those who want words.
+    fn tell(&mut self, session: &str, only_words: bool, word: &Word) {
+        self.listeners.retain(|listener| {
+            let is_meant = listener.session == session && (listener.wants_words || !only_words);
+            !is_meant || listener.sender.try_send(word.clone()).is_ok()
+        });
+    }
+
+    /// Passes on what runs have said since the last time.
+    fn pass_on(&mut self) {
+        let runs: Vec<String> = self.voices.keys().cloned().collect();
+        runs.iter().for_each(|run| self.pass_on_one(run));
+    }
+
+    fn pass_on_one(&mut self, run: &str) {
+        let heard = self.voices.get_mut(run).and_then(|voice| Some((voice.session.clone(), voice.listen(run)?)));
+        if let Some((session, word)) = heard {
+            self.tell(&session, true, &word);
+        }
+    }
+
+    /// Tells what a run that was just found has said so far.
+    fn tell_all_of(&mut self, run: &str) {
+        let found = self.voices.get(run).map(|voice| (voice.session.clone(), voice.so_far(run)));
+        if let Some((session, word)) = found.filter(|(_, word)| !word.is_empty()) {
+            self.tell(&session, true, &word);
+        }
+    }
+}
+
+impl Voice {
+    /// What it has said since the last time, if anything; no more in all than an answer holds.
+    fn listen(&mut self, run: &str) -> Option<Word> {
+        let mut text = String::new();
+        while self.said.len() + text.len() < REPLY_BYTES_MAX {
+            match self.live.more() {
+                Ok(more) if !more.is_empty() => text.push_str(&more),
+                _ => break, // a log that cannot be read says nothing; the answer itself is told at the end
+            }
+        }
+        let offset = self.n_chars;
+        self.n_chars += text.chars().count();
+        self.said.push_str(&text);
+        let word = Word::said(self.turn, run, offset, text);
+        (!word.is_empty()).then_some(word)
+    }
+
+    fn so_far(&self, run: &str) -> Word {
+        Word::said(self.turn, run, 0, self.said.clone())
+    }
+}
+
+impl Word {
+    fn said(turn: i64, run: &str, offset: usize, text: String) -> Word {
+        Word::Said(Arc::new(Said { turn, run: run.to_owned(), offset, text }))
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Word::Said(said) if said.text.is_empty())
+    }
+}
