@@ -34,7 +34,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 }
 
 async fn received(body: Body) -> Result<Vec<u8>, Problem> {
-    let late = |_| Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "the request did not arrive in time").finally();
+    let late =
+        |_| Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "the request did not arrive in time").finally();
     timeout(PATIENCE, whole(body)).await.map_err(late)?
 }
 

@@ -6,6 +6,7 @@
 mod answer;
 mod ask;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Json;
@@ -21,13 +22,13 @@ use gt_store::{NewMessage, SendOutcome, TurnState};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use self::answer::{Answer, Stream};
+use self::answer::{Answer, Spent, Stream, reply};
 use self::ask::Ask;
 use crate::app::{App, CHANNEL};
+use crate::body;
 use crate::desk::Desk;
 use crate::problem::Problem;
 use crate::sessions::{await_end, idempotency_key, is_full, source};
-use crate::body;
 
 /// Stands for the agent of the session, else the default one.
 const ANY_AGENT: &str = "gasworks";
@@ -81,6 +82,15 @@ impl App {
             problem.hint("GET /v1/models shows what there is")
         })
     }
+
+    /// Whether an agent knows what was said before in a session, because it goes on with a conversation of its own.
+    async fn remembers(&self, session: &str, agent: Option<&str>) -> Result<bool, Problem> {
+        let key = session.to_owned();
+        let Some(session) = self.desk.read(move |store| store.session(&key)).await? else { return Ok(false) };
+        let usual = self.current.settings().config.text("default_agent");
+        let agent = agent.map(str::to_owned).or(session.wishes.agent).or(usual);
+        Ok(session.conversation.is_some() && session.talks_to == agent)
+    }
 }
 
 pub(crate) async fn complete(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
@@ -88,10 +98,9 @@ pub(crate) async fn complete(State(app): State<Arc<App>>, headers: HeaderMap, bo
     let agent = app.agent(&ask.model)?;
     let (session, is_own) = session(&headers, &ask)?;
     app.admit(&session)?;
-    let asked = session.clone();
-    let is_known = !is_own && app.desk.read(move |store| store.session(&asked)).await?.is_some();
+    let remembers = !is_own && app.remembers(&session, agent.as_deref()).await?;
     let message = NewMessage {
-        text: ask.text(is_known)?,
+        text: ask.text(remembers)?,
         sender: ask.user.clone().unwrap_or_else(|| CHANNEL.to_owned()),
         channel: CHANNEL.to_owned(),
         source: source(idempotency_key(&headers)?, &session),
@@ -105,45 +114,51 @@ pub(crate) async fn complete(State(app): State<Arc<App>>, headers: HeaderMap, bo
     let ear = app.listen(&session, ask.stream).await?;
     let mut leash = Leash { desk: app.desk.clone(), session: Some(session.clone()).filter(|_| is_own) };
     let sent = match app.desk.take(message).await? {
+        Taken::Sent(sent) => sent,
         Taken::Obeyed(words) => {
             leash.let_go();
-            let answer = Answer::new("command", ask.model);
-            return Ok(if ask.stream { spoken(answer, &ask.stream_options, &words) } else { Json(answer.whole(&words, None)).into_response() });
+            return Ok(obeyed(&ask, &words));
         }
-        Taken::Sent(sent) => sent,
     };
     let Some(turn) = sent.turn else {
         leash.let_go();
         return Err(is_full(&session));
     };
+    let known = match sent.outcome {
+        SendOutcome::Repeated => app.desk.read(move |store| store.turn(turn)).await?,
+        _ => None,
+    };
+    let known = known.filter(|view| view.state == TurnState::Ended).map(Arc::new);
     let answer = Answer::new(&format!("turn-{turn}"), ask.model);
-    let mut known = None;
-    if sent.outcome == SendOutcome::Repeated {
-        known = app.desk.read(move |store| store.turn(turn)).await?.filter(|view| view.state == TurnState::Ended);
-    }
     if ask.stream {
         let wants_usage = ask.stream_options.include_usage;
-        let stream = Stream::new(app, ear, leash, turn, answer, wants_usage, known.map(Arc::new));
-        let events = stream::unfold(stream, |mut stream| async {
-            let event = stream.next().await?;
-            Some((Ok::<_, std::convert::Infallible>(event), stream))
-        });
-        return Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response());
+        return Ok(streamed(Stream::new(app, ear, leash, turn, answer, wants_usage, known)));
     }
     let view = match known {
-        Some(view) => Arc::new(view),
+        Some(view) => view,
         None => await_end(ear, turn).await?,
     };
     leash.let_go();
-    let usage = app.usage(turn).await?;
-    let reply = answer::reply(&view)?;
-    Ok(Json(answer.whole(reply, Some(usage))).into_response())
+    let spent = app.spent(turn).await?;
+    Ok(Json(answer.whole(reply(&view)?, spent)).into_response())
 }
 
-/// An answer that is known already, for a client that wants it bit by bit.
-fn spoken(answer: Answer, options: &ask::StreamOptions, words: &str) -> Response {
-    let events = answer.all_chunks(words, options.include_usage);
-    Sse::new(stream::iter(events.into_iter().map(Ok::<_, std::convert::Infallible>))).into_response()
+fn streamed(stream: Stream) -> Response {
+    let events = stream::unfold(stream, |mut stream| async {
+        let event = stream.next().await?;
+        Some((Ok::<_, Infallible>(event), stream))
+    });
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// What a command did, as an answer.
+fn obeyed(ask: &Ask, words: &str) -> Response {
+    let answer = Answer::new("command", ask.model.clone());
+    if !ask.stream {
+        return Json(answer.whole(words, Spent::default())).into_response();
+    }
+    let events = answer.chunks(words, ask.stream_options.include_usage);
+    Sse::new(stream::iter(events.into_iter().map(Ok::<_, Infallible>))).into_response()
 }
 
 /// The session that a question belongs to, and whether it is made for it.

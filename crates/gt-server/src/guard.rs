@@ -96,10 +96,13 @@ mod tests {
     #[test]
     fn only_addresses_of_this_server_and_localhost_are_its_names() {
         let at = |ours: &str, host: &str| judged(ours, "/v1/lanes", &[("host", host)]);
-        for host in ["127.0.0.1:7777", "localhost:7777", "LOCALHOST", "127.9.9.9:1", "[::1]:7777", "[::ffff:127.0.0.1]"] {
+        for host in ["127.0.0.1:7777", "localhost:7777", "LOCALHOST", "127.9.9.9:1", "[::1]:7777", "[::ffff:127.0.0.1]"]
+        {
             assert!(at("127.0.0.1:7777", host), "{host}");
         }
-        for host in ["", "evil.example", "localhost.evil.example:7777", "192.168.1.5:7777", "a@localhost", "127.0.0.1.evil"] {
+        for host in
+            ["", "evil.example", "localhost.evil.example:7777", "192.168.1.5:7777", "a@localhost", "127.0.0.1.evil"]
+        {
             assert!(!at("127.0.0.1:7777", host), "{host}");
         }
         assert!(at("192.168.1.5:7777", "192.168.1.5:7777"));
@@ -112,9 +115,12 @@ mod tests {
 
     #[test]
     fn a_page_of_another_site_is_refused() {
-        let with = |name: &'static str, value: &str| judged("127.0.0.1:7777", "/", &[("host", "localhost:7777"), (name, value)]);
+        let with = |name: &'static str, value: &str| {
+            judged("127.0.0.1:7777", "/", &[("host", "localhost:7777"), (name, value)])
+        };
         assert!(with("origin", "http://localhost:7777"));
-        for origin in ["null", "", "http://evil.example", "http://localhost:7778", "http://localhost", "localhost:7777"] {
+        for origin in ["null", "", "http://evil.example", "http://localhost:7778", "http://localhost", "localhost:7777"]
+        {
             assert!(!with("origin", origin), "{origin}");
         }
         assert!(with("sec-fetch-site", "same-origin") && with("sec-fetch-site", "none"));

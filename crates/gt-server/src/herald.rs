@@ -102,7 +102,8 @@ impl Herald {
         }
         if wants_words {
             for turn in store.live_turns(session)? {
-                let Some(run) = store.runs_of_turn(turn.id)?.pop().filter(|run| Some(&run.id) == turn.run.as_ref()) else {
+                let Some(run) = store.runs_of_turn(turn.id)?.pop().filter(|run| Some(&run.id) == turn.run.as_ref())
+                else {
                     continue;
                 };
                 let voice = state.voices.entry(run.id.clone());
@@ -176,7 +177,8 @@ impl Herald {
 impl State {
     fn forget_the_gone(&mut self) {
         self.listeners.retain(|listener| !listener.sender.is_closed());
-        let sessions: Vec<&str> = self.listeners.iter().filter(|one| one.wants_words).map(|one| &*one.session).collect();
+        let sessions: Vec<&str> =
+            self.listeners.iter().filter(|one| one.wants_words).map(|one| &*one.session).collect();
         self.voices.retain(|_, voice| sessions.contains(&&*voice.session));
     }
 

@@ -28,6 +28,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use self::app::App;
 use self::current::Current;
+use self::listen::Patience;
 pub use self::report::Report;
 pub use self::token::token_path;
 
@@ -82,6 +83,6 @@ fn begin(town: &Town) -> Result<(Runtime, SocketAddr), TownError> {
     let listener = listener.map_err(|source| TownError::Io { doing: "listen at", path: at, source })?;
     let address = listener.local_addr().map_err(failed)?;
     let app = App::open(town, current, address)?;
-    runtime.spawn(listen::serve(listener, app::router(Arc::new(app))));
+    runtime.spawn(listen::serve(listener, app::router(Arc::new(app)), Patience::default()));
     Ok((runtime, address))
 }

@@ -16,22 +16,33 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep};
 
-/// Connections at once; the next ones wait until one of them ends.
-const CONNECTIONS_MAX: usize = 256;
-/// How long a connection may be idle, or take to say what it wants.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a caller may refuse to take what it asked for.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long all the words before a body may be.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// How long to wait when the machine has no more connections to give.
 const RETRY: Duration = Duration::from_millis(100);
 
+/// How patient we are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// Connections at once; the next ones wait until one of them ends.
+    connections: usize,
+    /// How long a connection may be idle, or take to say what it wants.
+    head: Duration,
+    /// How long a caller may refuse to take what it asked for.
+    write: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { connections: 256, head: Duration::from_secs(15), write: Duration::from_secs(60) }
+    }
+}
+
 /// Answers until the runtime ends.
-pub(crate) async fn serve(listener: TcpListener, router: Router) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+pub(crate) async fn serve(listener: TcpListener, router: Router, patience: Patience) {
+    let places = Arc::new(Semaphore::new(patience.connections));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(HEAD_BYTES_MAX);
+    http.timer(TokioTimer::new()).header_read_timeout(patience.head).max_buf_size(HEAD_BYTES_MAX);
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
@@ -40,7 +51,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router) {
         };
         // What is said bit by bit is heard bit by bit; without that it is only later.
         stream.set_nodelay(true).unwrap_or_default();
-        let io = TokioIo::new(Impatient { stream, deadline: None });
+        let io = TokioIo::new(Impatient { stream, patience: patience.write, deadline: None });
         let connection = http.serve_connection(io, TowerToHyperService::new(router.clone()));
         tokio::spawn(async move {
             // A caller who has gone is no error of ours.
@@ -53,6 +64,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router) {
 /// A connection that is given up when nothing can be written to it for too long.
 struct Impatient {
     stream: TcpStream,
+    patience: Duration,
     /// Runs while somebody waits to write.
     deadline: Option<Pin<Box<Sleep>>>,
 }
@@ -63,7 +75,8 @@ impl Impatient {
             self.deadline = None;
             return written;
         }
-        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
+        let patience = self.patience;
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(patience)));
         deadline.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -101,5 +114,81 @@ impl AsyncWrite for Impatient {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
         self.judge(cx, shut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{SocketAddr, TcpStream as Caller};
+
+    use axum::body::{Body, Bytes};
+    use axum::routing::get;
+    use futures_util::stream;
+    use tokio::runtime::{Builder, Runtime};
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// A server of one connection, whose `/flood` never ends; tells when a flood was given up.
+    fn server(patience: Patience) -> (Runtime, SocketAddr, mpsc::UnboundedReceiver<()>) {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("there is a free port");
+        let address = listener.local_addr().expect("it has one");
+        let (given_up, heard) = mpsc::unbounded_channel();
+        let flood = move || {
+            let given_up = OnDrop(given_up.clone());
+            let pieces = stream::unfold(given_up, |given_up| async {
+                Some((Ok::<_, io::Error>(Bytes::from_static(&[0; 64 * 1024])), given_up))
+            });
+            std::future::ready(Body::from_stream(pieces))
+        };
+        let router = Router::new().route("/", get(async || "here")).route("/flood", get(flood));
+        runtime.spawn(serve(listener, router, patience));
+        (runtime, address, heard)
+    }
+
+    struct OnDrop(mpsc::UnboundedSender<()>);
+
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.send(()).unwrap_or_default();
+        }
+    }
+
+    fn ask(address: SocketAddr) -> String {
+        let mut caller = Caller::connect(address).expect("it listens");
+        caller.set_read_timeout(Some(LONG)).expect("it can be set");
+        caller.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("it is read");
+        let mut answer = String::new();
+        caller.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+
+    #[test]
+    fn callers_who_say_nothing_or_never_end_are_let_go_and_the_next_is_served() {
+        let (_runtime, address, _) = server(Patience { connections: 1, head: SHORT, write: LONG });
+        let silent = Caller::connect(address).expect("it listens");
+        assert!(ask(address).ends_with("here"));
+        let mut halting = Caller::connect(address).expect("it listens");
+        halting.write_all(b"GET / HTTP/1.1\r\nHost: ").expect("it is read");
+        assert!(ask(address).ends_with("here"));
+        let mut idle = Caller::connect(address).expect("it listens");
+        idle.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").expect("it is read");
+        assert!(ask(address).ends_with("here"));
+        drop((silent, halting, idle));
+    }
+
+    #[test]
+    fn a_caller_who_does_not_take_what_it_asked_for_is_let_go() {
+        let (runtime, address, mut given_up) = server(Patience { connections: 1, head: LONG, write: SHORT });
+        let mut greedy = Caller::connect(address).expect("it listens");
+        greedy.write_all(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n").expect("it is read");
+        runtime.block_on(given_up.recv()).expect("it is given up");
+        assert!(ask(address).ends_with("here"));
+        drop(greedy);
     }
 }

@@ -223,11 +223,7 @@ pub(crate) async fn show(State(app): State<Arc<App>>, path: KeyPath) -> Result<J
     session.map(|session| Json(session_json(&session))).ok_or_else(|| unknown(&key))
 }
 
-pub(crate) async fn turns(
-    State(app): State<Arc<App>>,
-    path: KeyPath,
-    page: Page,
-) -> Result<Json<Vec<Value>>, Problem> {
+pub(crate) async fn turns(State(app): State<Arc<App>>, path: KeyPath, page: Page) -> Result<Json<Vec<Value>>, Problem> {
     let (key, limit) = (app.session(path)?, limit(page)?);
     let asked = key.clone();
     let found = app.desk.read(move |store| match store.session(&asked)? {
@@ -241,9 +237,7 @@ pub(crate) async fn turns(
 pub(crate) async fn lanes(State(app): State<Arc<App>>) -> Result<Json<Vec<Value>>, Problem> {
     let (settings, root) = (app.current.settings(), app.town.root().to_owned());
     let lanes = app.desk.read(move |store| store.lanes(&settings.policy(&root))).await?;
-    let figure = |lane: &gt_store::LaneFigure| {
-        json!({ "name": lane.name, "limit": lane.limit, "active": lane.active, "pending": lane.pending })
-    };
+    let figure = |lane: &gt_store::LaneFigure| json!({ "name": lane.name, "limit": lane.limit, "active": lane.active, "pending": lane.pending });
     Ok(Json(lanes.iter().map(figure).collect()))
 }
 

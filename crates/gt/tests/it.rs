@@ -92,6 +92,8 @@ mod sessions_table;
 mod sessions_talk;
 #[path = "it/sessions/trouble.rs"]
 mod sessions_trouble;
+#[path = "it/server.rs"]
+mod server;
 #[path = "it/surface.rs"]
 mod surface;
 #[path = "it/switches.rs"]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::sse::Event;
+use gt_core::agent::REPLY_BYTES_MAX;
 use gt_core::session::TurnOutcome;
 use gt_store::TurnView;
 use jiff::Timestamp;
@@ -24,7 +25,7 @@ pub(super) struct Spent {
 
 impl App {
     /// What all runs of a turn have used together.
-    pub(super) async fn usage(&self, turn: i64) -> Result<Spent, Problem> {
+    pub(super) async fn spent(&self, turn: i64) -> Result<Spent, Problem> {
         let runs = self.desk.read(move |store| store.runs_of_turn(turn)).await?;
         Ok(runs.iter().fold(Spent::default(), |spent, run| Spent {
             read: spent.read.saturating_add(run.usage.tokens_in),
@@ -66,7 +67,7 @@ impl Answer {
         Answer { id: format!("chatcmpl-{name}"), model, created: Timestamp::now().as_second() }
     }
 
-    pub(super) fn whole(&self, text: &str, spent: Option<Spent>) -> Value {
+    pub(super) fn whole(&self, text: &str, spent: Spent) -> Value {
         json!({
             "id": self.id, "object": "chat.completion", "created": self.created, "model": self.model,
             "choices": [{
@@ -75,7 +76,7 @@ impl Answer {
                 "logprobs": null,
                 "finish_reason": "stop",
             }],
-            "usage": spent.unwrap_or_default().json(),
+            "usage": spent.json(),
         })
     }
 
@@ -93,10 +94,9 @@ impl Answer {
     }
 
     /// All pieces of an answer that is known.
-    pub(super) fn all_chunks(&self, text: &str, wants_usage: bool) -> Vec<Event> {
-        let empty = wants_usage.then_some(Value::Null);
-        let mut chunks = vec![self.role(wants_usage), self.chunk(Some(json!({ "content": text })), None, empty)];
-        chunks.extend(self.finish(wants_usage.then(Spent::default), wants_usage));
+    pub(super) fn chunks(&self, text: &str, wants_usage: bool) -> Vec<Event> {
+        let mut chunks = vec![self.role(wants_usage), self.content(text, wants_usage)];
+        chunks.extend(self.finish(Spent::default(), wants_usage));
         chunks
     }
 
@@ -104,9 +104,13 @@ impl Answer {
         self.chunk(Some(json!({ "role": "assistant", "content": "" })), None, wants_usage.then_some(Value::Null))
     }
 
-    fn finish(&self, spent: Option<Spent>, wants_usage: bool) -> Vec<Event> {
+    fn content(&self, text: &str, wants_usage: bool) -> Event {
+        self.chunk(Some(json!({ "content": text })), None, wants_usage.then_some(Value::Null))
+    }
+
+    fn finish(&self, spent: Spent, wants_usage: bool) -> Vec<Event> {
         let mut last = vec![self.chunk(Some(json!({})), Some("stop"), wants_usage.then_some(Value::Null))];
-        last.extend(spent.filter(|_| wants_usage).map(|spent| self.chunk(None, None, Some(spent.json()))));
+        last.extend(wants_usage.then(|| self.chunk(None, None, Some(spent.json()))));
         last.push(Event::default().data("[DONE]"));
         last
     }
@@ -137,6 +141,7 @@ impl Passed {
         match reply.strip_prefix(self.text.as_str()) {
             Some(rest) => rest.to_owned(),
             None if self.text.ends_with(reply) => String::new(),
+            None if self.text.len() >= REPLY_BYTES_MAX => String::new(), // the end of both was cut
             None => format!("\n\n{reply}"),
         }
     }
@@ -191,7 +196,7 @@ impl Stream {
         match self.ear.hear().await {
             Some(Word::Said(said)) if said.turn == self.turn => {
                 let text = self.passed.say(&said.text);
-                self.say(text);
+                self.say(&text);
             }
             Some(Word::Ended(_, turn)) if turn.id == self.turn => self.finish(&turn).await,
             Some(_) => {}
@@ -199,10 +204,9 @@ impl Stream {
         }
     }
 
-    fn say(&mut self, text: String) {
+    fn say(&mut self, text: &str) {
         if !text.is_empty() {
-            let usage = self.wants_usage.then_some(Value::Null);
-            self.events.push_back(self.answer.chunk(Some(json!({ "content": text })), None, usage));
+            self.events.push_back(self.answer.content(text, self.wants_usage));
         }
     }
 
@@ -211,8 +215,8 @@ impl Stream {
         match reply(turn) {
             Ok(reply) => {
                 let rest = self.passed.rest(reply);
-                self.say(rest);
-                let spent = self.app.usage(self.turn).await.ok();
+                self.say(&rest);
+                let spent = self.app.spent(self.turn).await.unwrap_or_default();
                 self.events.extend(self.answer.finish(spent, self.wants_usage));
                 self.is_over = true;
             }

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn options_may_be_null() {
-        let ask = json!({ "model": "m", "messages": [], "stream": true, "stream_options": null, "user": null, "tools": [] });
+        let ask =
+            json!({ "model": "m", "messages": [], "stream": true, "stream_options": null, "user": null, "tools": [] });
         let ask: Ask = serde_json::from_value(ask).expect("a question");
         assert!(ask.stream && !ask.stream_options.include_usage);
     }

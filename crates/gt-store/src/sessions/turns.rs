@@ -112,7 +112,8 @@ impl Store {
     /// The turns of a session that run, the oldest first.
     pub fn live_turns(&mut self, key: &str) -> std::result::Result<Vec<TurnView>, StoreError> {
         self.read(|tx| {
-            let mut query = tx.prepare_cached(&format!("{SELECT} WHERE session.key = ?1 AND state = 'live' ORDER BY turn.id"))?;
+            let sql = format!("{SELECT} WHERE session.key = ?1 AND state = 'live' ORDER BY turn.id");
+            let mut query = tx.prepare_cached(&sql)?;
             Ok(query.query_map([key], from_row)?.collect::<rusqlite::Result<_>>()?)
         })
     }

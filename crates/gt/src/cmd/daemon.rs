@@ -198,7 +198,10 @@ fn running(context: &Context, town: &Town, pid: u32) -> Result<(), Failure> {
     context.say(&format!("A daemon runs (process {pid})."))?;
     if let Some(error) = server.and_then(|report| report.error) {
         context.note(&format!("{} it answers no HTTP requests: {error}", paint(BOLD, "note:")));
-        context.note(&format!("{} `gt config set server.bind 127.0.0.1:7778`, then `gt daemon restart`", paint(BOLD, "hint:")));
+        context.note(&format!(
+            "{} `gt config set server.bind 127.0.0.1:7778`, then `gt daemon restart`",
+            paint(BOLD, "hint:")
+        ));
     }
     Ok(())
 }
