@@ -16,6 +16,10 @@ mod fleet;
 #[path = "it/town.rs"]
 mod town;
 
+#[allow(dead_code, reason = "written for `it.rs`, which uses more of it")]
+#[path = "it/server/caller.rs"]
+mod caller;
+
 #[path = "agents/cli.rs"]
 mod cli;
 #[path = "agents/workshop.rs"]
@@ -23,6 +27,8 @@ mod workshop;
 
 #[path = "agents/faults.rs"]
 mod faults;
+#[path = "agents/openai.rs"]
+mod openai;
 #[path = "agents/terminal.rs"]
 mod terminal;
 #[path = "agents/turns.rs"]

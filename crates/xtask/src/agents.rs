@@ -43,7 +43,7 @@ fn install(folder: &Path) -> Result<(), String> {
 }
 
 /// Cargo's own directory for what is made.
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let workspace = crates.and_then(Path::parent).unwrap_or(Path::new("."));
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from)

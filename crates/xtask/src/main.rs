@@ -6,6 +6,7 @@
 mod agents;
 mod fuzz;
 mod mutants;
+mod openai;
 mod sim;
 mod test;
 mod tools;
@@ -20,7 +21,8 @@ Usage: cargo xtask <command>
 Commands:
   test [--with-agents] [-- ARGS]
                   Install what the tests need, then build and run every test.
-                  With --with-agents also Claude Code and Codex, from npm, into target/agents.
+                  With --with-agents also Claude Code and Codex, from npm, into target/agents,
+                  and OpenAI's client, from PyPI, into target/openai.
                   ARGS go to the runner: cargo-nextest where present, else cargo test.
   sim [--seeds N] [--from F] [--steps K] [--disk] [--seed S] [--until-found]
                   Simulate N towns of K steps each, from seed F on, in memory or on disk. With --seed, only that

@@ -1,14 +1,14 @@
 //! `cargo xtask test`: every test of the workspace, on a machine that may be fresh.
 //!
 //! Owns: the choice of the test runner and its exit status. Does not own: what the tests need
-//! (`tools`, and `agents` where real ones are wanted), nor which tests there are (the crates).
+//! (`tools`, and `agents` and `openai` where real ones are wanted), nor which tests there are (the crates).
 
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
-use crate::{agents, help, refuse, tools};
+use crate::{agents, help, openai, refuse, tools};
 
 /// Tests that would skip for want of a required program fail instead: it was provided before.
 const NOTHING_SKIPPED: &str = "GT_TEST_SKIP_NOTHING";
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
         }
     };
     match provide(wants_agents) {
-        Ok(agents) => run_tests(runner_args, agents),
+        Ok(provided) => run_tests(runner_args, provided),
         Err(missing) => {
             eprintln!("error: {missing}");
             ExitCode::FAILURE
@@ -37,18 +37,20 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
     }
 }
 
-/// The directory of the agents' programs, where they are wanted.
-fn provide(wants_agents: bool) -> Result<Option<PathBuf>, String> {
+/// Where the real agents and OpenAI's client are, in the words of the tests, where they are wanted.
+fn provide(wants_agents: bool) -> Result<Vec<(&'static str, PathBuf)>, String> {
     tools::provide().map_err(|missing| missing.to_string())?;
-    wants_agents.then(agents::provide).transpose()
+    if !wants_agents {
+        return Ok(Vec::new());
+    }
+    Ok(vec![(agents::VARIABLE, agents::provide()?), (openai::VARIABLE, openai::provide()?)])
 }
 
-fn run_tests(runner_args: &[OsString], agents: Option<PathBuf>) -> ExitCode {
+fn run_tests(runner_args: &[OsString], provided: Vec<(&'static str, PathBuf)>) -> ExitCode {
     let subcommand: &[&str] = if has_nextest() { &["nextest", "run"] } else { &["test"] };
     eprintln!("xtask: cargo {} --workspace", subcommand.join(" "));
-    let agents = agents.map(|dir| (agents::VARIABLE, dir));
     let tests =
-        cargo().args(subcommand).arg("--workspace").args(runner_args).env(NOTHING_SKIPPED, "1").envs(agents).status();
+        cargo().args(subcommand).arg("--workspace").args(runner_args).env(NOTHING_SKIPPED, "1").envs(provided).status();
     match tests {
         Ok(status) => exit_code(status),
         Err(error) => {

@@ -23,8 +23,14 @@ case "$name $*" in
     PATH=/usr/bin:/bin mkdir -p "$CARGO_TARGET_DIR/agents/node_modules/.bin"
     PATH=/usr/bin:/bin touch "$CARGO_TARGET_DIR/agents/node_modules/.bin/claude" "$CARGO_TARGET_DIR/agents/node_modules/.bin/codex"
     ;;
+'python3 -m venv '*)
+    PATH=/usr/bin:/bin mkdir -p "$3/bin"
+    PATH=/usr/bin:/bin ln -s "$0" "$3/bin/python"
+    ;;
+'python -m pip install '*) [ "$FAKE_PIP" = works ] || exit 1 ;;
 'cargo '*)
     [ -z "$GT_TEST_AGENTS" ] || echo "agents in $GT_TEST_AGENTS" >>"$FAKE_LOG"
+    [ -z "$GT_TEST_OPENAI" ] || echo "OpenAI's client in $GT_TEST_OPENAI" >>"$FAKE_LOG"
     exit "$FAKE_STATUS"
     ;;
 *) exit 70 ;;

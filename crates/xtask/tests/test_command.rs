@@ -30,6 +30,7 @@ impl Machine {
             ("FAKE_SUDO", "asks"),
             ("FAKE_APT", "works"),
             ("FAKE_NPM", "works"),
+            ("FAKE_PIP", "works"),
             ("FAKE_NEXTEST", "absent"),
             ("FAKE_STATUS", "0"),
         ];
@@ -190,16 +191,21 @@ fn an_argument_for_the_runner_needs_the_two_dashes() {
 }
 
 #[test]
-fn with_agents_npm_brings_them_and_the_tests_are_told_where_they_are() {
-    let machine = Machine::with("agents", &["git", "npm"]);
+fn with_agents_npm_and_pip_bring_them_and_the_tests_are_told_where_they_are() {
+    let machine = Machine::with("agents", &["git", "npm", "python3"]);
     let folder = machine.folder.canonicalize().expect("it was just made").display().to_string();
     let ended = machine.xtask(&["test", "--with-agents", "--", "some_test"]);
     let started: Vec<&str> = ended.started.lines().collect();
-    let [npm, rest @ ..] = &started[..] else { panic!("nothing was started:\n{}", ended.stderr()) };
+    let [npm, venv, pip, rest @ ..] = &started[..] else { panic!("nothing was started:\n{}", ended.stderr()) };
     assert!(npm.starts_with("npm install --no-save --no-audit --no-fund --prefix "), "{npm}");
     assert!(npm.contains(" @anthropic-ai/claude-code@") && npm.contains(" @openai/codex@"), "{npm}");
-    let told = format!("agents in {folder}/agents/node_modules/.bin");
-    assert_eq!(rest, ["cargo nextest --version", "cargo test --workspace some_test", &told]);
+    assert_eq!(*venv, format!("python3 -m venv {folder}/openai"));
+    assert!(pip.starts_with("python -m pip install ") && pip.contains(" openai=="), "{pip}");
+    let told = [
+        format!("agents in {folder}/agents/node_modules/.bin"),
+        format!("OpenAI's client in {folder}/openai/bin/python"),
+    ];
+    assert_eq!(rest, ["cargo nextest --version", "cargo test --workspace some_test", &told[0], &told[1]]);
     ended.status(0);
 }
 
@@ -211,6 +217,11 @@ fn agents_that_cannot_be_installed_end_it_before_the_tests() {
     let ended = Machine::with("no-npm", &["git"]).xtask(&["test", "--with-agents"]);
     assert!(ended.stderr().contains("install Node.js"), "{}", ended.stderr());
     ended.status(1).started(&[]);
+    let programs = ["git", "npm", "python3"];
+    let ended = Machine::with("no-openai", &programs).but("FAKE_PIP", "broken").xtask(&["test", "--with-agents"]);
+    assert!(ended.stderr().contains("error: OpenAI's client could not be installed: "), "{}", ended.stderr());
+    ended.status(1);
+    assert!(!ended.started.contains("cargo"), "{}", ended.started);
 }
 
 #[test]

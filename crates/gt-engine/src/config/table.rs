@@ -203,5 +203,5 @@ pub static KEYS: &[Key] = keys! {
     "server.bind" Kind::Address, is "127.0.0.1:7777",
         "address of the dashboard and the HTTP API";
     "server.allow" LIST, is r#"["*"]"#,
-        "sessions that callers of the HTTP API may talk to; `*` stands for anything";
+        "sessions that HTTP callers may talk to; *: anything";
 };

@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use gt_engine::Town;
 use gt_engine::doctor::{self, Finding, Level};
+use gt_engine::lock::Lock;
+use gt_server::Report;
 use serde_json::json;
 
 use crate::context::Context;
@@ -26,7 +29,8 @@ pub(crate) struct DoctorArgs {
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let town = context.town()?;
-    let findings = doctor::examine(&town, args.fix && !context.is_dry_run(), &context.stamp());
+    let mut findings = doctor::examine(&town, args.fix && !context.is_dry_run(), &context.stamp());
+    findings.extend(server_finding(&town));
     if context.wants_json() {
         context.json(&findings.iter().map(finding_json).collect::<Vec<_>>())?;
     } else {
@@ -36,6 +40,19 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitCode, Fail
     }
     let is_broken = findings.iter().any(|finding| finding.level == Level::Broken);
     Ok(if is_broken { Kind::Refused.exit_code() } else { ExitCode::SUCCESS })
+}
+
+/// What hinders the server of the daemon that runs.
+fn server_finding(town: &Town) -> Option<Finding> {
+    let holder = Lock::Daemon.holder(town).ok()??;
+    let error = Report::read(town).filter(|report| Some(report.pid) == holder.pid)?.error?;
+    Some(Finding {
+        check: "server",
+        level: Level::Warning,
+        message: format!("the daemon answers no HTTP requests: {error}"),
+        remedy: Some("`gt config set server.bind 127.0.0.1:7778`, then `gt daemon restart`".to_owned()),
+        fixed: false,
+    })
 }
 
 fn finding_json(finding: &Finding) -> serde_json::Value {

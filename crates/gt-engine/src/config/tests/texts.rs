@@ -338,6 +338,7 @@ fn the_template_as_people_see_it() {
     #   store.url = "postgres://user@host/town"       # PostgreSQL shared by several hosts; unset: the embedded store
 
     # server.bind = "127.0.0.1:7777"                  # address of the dashboard and the HTTP API
+    # server.allow = ["*"]                            # sessions that HTTP callers may talk to; *: anything
 
     # An agent of your own, beside claude, codex, gemini, opencode and shell:
     #

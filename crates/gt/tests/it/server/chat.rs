@@ -153,24 +153,25 @@ fn a_client_that_goes_away_stops_what_was_asked_for_it_alone() {
         (ask["user"], ask["stream"]) = (json!(user), json!(stream));
         ask.to_string()
     };
+    let begun = || {
+        place.fleet.await_file("begun");
+        std::fs::remove_file(place.fleet.home("begun")).expect("it is there");
+    };
     // While the answer comes bit by bit, and while it is waited for.
-    let mut stream = caller.open("POST", CHAT, "", &asked(None, true));
-    stream.next().expect("it begins");
+    let stream = caller.open("POST", CHAT, "", &asked(None, true));
+    begun();
     drop(stream);
     place.fleet.until_events("turn.ended", None, 1);
-    place.fleet.await_file("begun");
-    std::fs::remove_file(place.fleet.home("begun")).expect("it was there");
     let waiting = caller.ask_and_hold(CHAT, &asked(None, false));
-    place.fleet.await_file("begun");
+    begun();
     drop(waiting);
     let events = place.fleet.until_events("turn.ended", None, 2);
     let ends: Vec<&Value> =
         events.iter().filter(|event| event["type"] == "turn.ended").map(|one| &one["data"]["outcome"]).collect();
     assert_eq!(ends, ["cancelled", "cancelled"]);
     // What belongs to a session that others know goes on.
-    std::fs::remove_file(place.fleet.home("begun")).expect("it was there");
     let waiting = caller.ask_and_hold(CHAT, &asked(Some("eva"), false));
-    place.fleet.await_file("begun");
+    begun();
     drop(waiting);
     place.fleet.open_gate("gate");
     place.fleet.until_events("turn.ended", None, 3);

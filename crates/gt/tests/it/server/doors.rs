@@ -154,6 +154,8 @@ fn an_address_in_use_is_told_and_the_town_runs_without_it() {
     assert_eq!(status["server"], json!({ "address": null, "error": error }));
     let words = place.fleet.town.gt(["daemon", "status"]);
     assert!(words.success().stderr.contains("it answers no HTTP requests"), "{words}");
+    let doctor = place.fleet.town.gt(["doctor"]);
+    assert!(doctor.success().stdout.contains("the daemon answers no HTTP requests"), "{doctor}");
     // A daemon that ends takes back what it said.
     drop(taken);
     place.fleet.kill_daemon();
