@@ -139,8 +139,8 @@ pub(crate) async fn complete(State(app): State<Arc<App>>, headers: HeaderMap, bo
         None => await_end(ear, turn).await?,
     };
     leash.let_go();
-    let spent = app.spent(turn).await?;
-    Ok(Json(answer.whole(reply(&view)?, spent)).into_response())
+    let used = app.spent(turn).await?;
+    Ok(Json(answer.whole(reply(&view)?, used)).into_response())
 }
 
 fn streamed(stream: Stream) -> Response {

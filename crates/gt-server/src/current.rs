@@ -55,6 +55,11 @@ impl Current {
         self.settings().config.texts("server.allow").iter().any(|pattern| matches(pattern, session))
     }
 
+    /// Whether they may talk to any.
+    pub(crate) fn allows_all(&self) -> bool {
+        self.settings().config.texts("server.allow").iter().any(|pattern| pattern == "*")
+    }
+
     /// The agents that take turns.
     pub(crate) fn agents(&self) -> Vec<String> {
         let config = &self.settings().config;

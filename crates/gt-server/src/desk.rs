@@ -26,7 +26,7 @@ type Read = Box<dyn FnOnce(&mut Store) + Send>;
 type Answer<T> = oneshot::Sender<Result<T, Problem>>;
 
 enum Write {
-    Take(NewMessage, Answer<Taken>),
+    Take(Box<NewMessage>, Answer<Taken>),
     /// Nobody may wait for the answer.
     Stop {
         session: String,
@@ -70,7 +70,7 @@ impl Desk {
     /// Takes a message; it is stored when this returns.
     pub(crate) async fn take(&self, message: NewMessage) -> Result<Taken, Problem> {
         let (sender, answer) = oneshot::channel();
-        self.writes.send(Write::Take(message, sender)).map_err(|_| ending())?;
+        self.writes.send(Write::Take(Box::new(message), sender)).map_err(|_| ending())?;
         answer.await.map_err(|_| ending())?
     }
 
@@ -106,11 +106,11 @@ fn write_all(store: &mut Store, current: &Current, orders: &Receiver<Write>) {
         let mut messages = Vec::new();
         for order in std::iter::once(first).chain(orders.try_iter().take(TOGETHER_MAX - 1)) {
             match order {
-                Write::Take(message, answer) => messages.push((message, answer)),
+                Write::Take(message, answer) => messages.push((*message, answer)),
                 Write::Stop { session, is_all, answer } => {
                     take(store, current, std::mem::take(&mut messages)); // in the order in which they came
                     let stopped = store.stop_session(&session, is_all, &stamp()).map_err(Problem::from);
-                    answer.into_iter().for_each(|answer| drop(answer.send(stopped.clone())));
+                    drop(answer.map(|answer| answer.send(stopped)));
                 }
             }
         }
@@ -132,11 +132,56 @@ fn take(store: &mut Store, current: &Current, orders: Vec<(NewMessage, Answer<Ta
         }
         Err(error) => {
             let problem = Problem::from(error);
-            answers.into_iter().for_each(|answer| drop(answer.send(Err(problem.clone()))));
+            for answer in answers {
+                drop(answer.send(Err(problem.clone())));
+            }
         }
     }
 }
 
 fn stamp() -> Stamp {
     Stamp::new(Timestamp::now(), ACTOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use gt_store::SendOutcome;
+
+    use super::*;
+
+    #[test]
+    fn what_comes_together_is_taken_in_the_order_in_which_it_came() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (town, _) = Town::init(dir.path(), &stamp()).expect("it can be made");
+        let (orders, received) = mpsc::channel();
+        let mut answers = Vec::new();
+        for text in ["one", "two", "/stop", "three", ""] {
+            let (answer, told) = oneshot::channel();
+            let (session, channel) = ("dm:a".to_owned(), "test".to_owned());
+            let message =
+                NewMessage { session, channel, text: text.to_owned(), is_whole: true, ..NewMessage::default() };
+            orders.send(Write::Take(Box::new(message), answer)).expect("it is kept");
+            answers.push(told);
+        }
+        let (answer, told) = oneshot::channel();
+        orders
+            .send(Write::Stop { session: "dm:a".to_owned(), is_all: true, answer: Some(answer) })
+            .expect("it is kept");
+        drop(orders);
+        let mut store = town.open_store().expect("it is there");
+        write_all(&mut store, &Current::of(&town), &received);
+        let taken: Vec<String> = answers
+            .into_iter()
+            .map(|mut told| match told.try_recv().expect("it is answered") {
+                Ok(Taken::Sent(sent)) => format!("{:?} {}", sent.turn, sent.outcome == SendOutcome::Queued),
+                Ok(Taken::Obeyed(words)) => words,
+                Err(problem) => problem.status().to_string(),
+            })
+            .collect();
+        let stopped = "Cancelled 1 message that waited; 1 more is left.";
+        assert_eq!(taken, ["Some(1) true", "Some(2) true", stopped, "Some(3) true", "400 Bad Request"]);
+        let mut told = told;
+        let stopped = told.try_recv().expect("it is answered").expect("it is done");
+        assert_eq!((stopped.n_cancelled, stopped.n_left), (2, 0));
+    }
 }

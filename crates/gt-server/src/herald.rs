@@ -109,8 +109,10 @@ impl Herald {
                 let voice = state.voices.entry(run.id.clone());
                 let voice = voice.or_insert_with(|| self.voice(session, turn.id, &run.id, &run.agent));
                 // The rest comes when the run says more, or ends.
-                let so_far = Some(voice.so_far(&run.id)).filter(|word| !word.is_empty());
-                so_far.into_iter().for_each(|word| sender.try_send(word).unwrap_or_default());
+                let so_far = voice.so_far(&run.id);
+                if !so_far.is_empty() {
+                    sender.try_send(so_far).unwrap_or_default();
+                }
             }
         }
         state.listeners.push(Listener { session: session.to_owned(), wants_words, sender });
@@ -197,7 +199,9 @@ impl State {
     /// Passes on what runs have said since the last time.
     fn pass_on(&mut self) {
         let runs: Vec<String> = self.voices.keys().cloned().collect();
-        runs.iter().for_each(|run| self.pass_on_one(run));
+        for run in runs {
+            self.pass_on_one(&run);
+        }
     }
 
     fn pass_on_one(&mut self, run: &str) {
@@ -245,5 +249,33 @@ impl Word {
 
     fn is_empty(&self) -> bool {
         matches!(self, Word::Said(said) if said.text.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_listen_is_let_go_and_who_listens_hears_everything() {
+        let mut state = State::default();
+        let mut join = |wants_words| {
+            let (sender, ear) = channel(WORDS_MAX);
+            state.listeners.push(Listener { session: "dm:a".to_owned(), wants_words, sender });
+            ear
+        };
+        let (mut slow, mut quick, mut patient) = (join(true), join(true), join(false));
+        for n in 0..=WORDS_MAX {
+            state.tell("dm:a", true, &Word::said(1, "r", n, "word".to_owned()));
+            state.tell("dm:b", false, &Word::said(2, "r", n, "nobody's".to_owned()));
+            assert!(matches!(quick.try_recv(), Ok(Word::Said(said)) if said.turn == 1 && said.offset == n));
+        }
+        let n_heard = std::iter::from_fn(|| slow.try_recv().ok()).count();
+        assert_eq!((n_heard, slow.is_closed()), (WORDS_MAX, true), "it heard all until it was let go");
+        assert!(!quick.is_closed() && !patient.is_closed());
+        assert!(patient.try_recv().is_err(), "it wants only to know how it ends");
+        drop((quick, patient));
+        state.forget_the_gone();
+        assert_eq!(state.listeners.len(), 0);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Patience {
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { connections: 256, head: Duration::from_secs(15), write: Duration::from_secs(60) }
+        Patience { connections: 256, head: Duration::from_secs(15), write: Duration::from_mins(1) }
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(50);
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     /// A server of one connection, whose `/flood` never ends; tells when a flood was given up.
     fn server(patience: Patience) -> (Runtime, SocketAddr, mpsc::UnboundedReceiver<()>) {
@@ -142,7 +142,7 @@ mod tests {
         let flood = move || {
             let given_up = OnDrop(given_up.clone());
             let pieces = stream::unfold(given_up, |given_up| async {
-                Some((Ok::<_, io::Error>(Bytes::from_static(&[0; 64 * 1024])), given_up))
+                Some((Ok::<_, io::Error>(Bytes::from(vec![0; 64 * 1024])), given_up))
             });
             std::future::ready(Body::from_stream(pieces))
         };

@@ -61,7 +61,7 @@ fn read(path: &Path) -> io::Result<Option<Token>> {
 fn make(path: &Path) -> io::Result<Token> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    let word: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let word = bytes.iter().fold(String::new(), |word, byte| word + &format!("{byte:02x}"));
     // Under another name first, so that nobody ever reads half of it.
     let draft = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;

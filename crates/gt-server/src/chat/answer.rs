@@ -130,7 +130,7 @@ impl Passed {
         let all = std::mem::take(&mut self.held) + said;
         let more = if self.text.is_empty() { all.trim_start() } else { &all };
         let kept = more.trim_end();
-        self.held = more[kept.len()..].to_owned();
+        more[kept.len()..].clone_into(&mut self.held);
         self.text.push_str(kept);
         kept.to_owned()
     }

@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    fn text(messages: Value, is_known: bool) -> Result<String, String> {
+    fn text(messages: &Value, is_known: bool) -> Result<String, String> {
         let ask: Ask = serde_json::from_value(json!({ "model": "m", "messages": messages })).expect("a question");
         ask.text(is_known).map_err(|problem| problem.json()["error"]["message"].to_string())
     }
@@ -117,18 +117,18 @@ mod tests {
             { "role": "assistant", "content": "1" },
             { "role": "user", "content": [{ "type": "text", "text": "Two?" }, { "type": "text", "text": "Three?" }] },
         ]);
-        assert_eq!(text(messages.clone(), true), Ok("Two?\nThree?".to_owned()));
+        assert_eq!(text(&messages, true), Ok("Two?\nThree?".to_owned()));
         let all = "This was said before:\n\n[system]\nBe brief.\n\n[user]\nOne?\n\n[assistant]\n1\n\nNow answer this:\n\nTwo?\nThree?";
-        assert_eq!(text(messages, false), Ok(all.to_owned()));
-        assert_eq!(text(json!([{ "role": "user", "content": "One?" }]), false), Ok("One?".to_owned()));
+        assert_eq!(text(&messages, false), Ok(all.to_owned()));
+        assert_eq!(text(&json!([{ "role": "user", "content": "One?" }]), false), Ok("One?".to_owned()));
     }
 
     #[test]
     fn what_is_no_question_or_no_text_is_refused() {
-        assert!(text(json!([]), false).is_err());
-        assert!(text(json!([{ "role": "assistant", "content": "x" }]), false).is_err());
+        assert!(text(&json!([]), false).is_err());
+        assert!(text(&json!([{ "role": "assistant", "content": "x" }]), false).is_err());
         let image = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "x" } }] }]);
-        let refused = text(image.clone(), true).expect_err("it is no text");
+        let refused = text(&image, true).expect_err("it is no text");
         assert!(refused.contains("`image_url`"), "{refused}");
     }
 

@@ -42,8 +42,8 @@ impl Fleet {
         let agent = fleet.home("agent.sh").display().to_string();
         let config = fs::read_to_string(fleet.town.path("town.toml")).expect("the config is there");
         let ours = format!(
-            "{}default_agent = \"scripted\"\n\n[rigs.{rig}]\nisolation = \"none\"\n\n[agents.scripted]\n\
-             command = [\"bash\", \"{agent}\"]\nprompt = \"none\"\n\n[server]\nbind = \"127.0.0.1:0\"\n",
+            "{}default_agent = \"scripted\"\n\n[server]\nbind = \"127.0.0.1:0\"\n\n[rigs.{rig}]\nisolation = \"none\"\n\n[agents.scripted]\n\
+             command = [\"bash\", \"{agent}\"]\nprompt = \"none\"\n",
             crate::place::config(fleet.town.root())
         );
         fleet.town.write("town.toml", config + &ours);

@@ -77,7 +77,7 @@ pub(crate) struct Caller {
 
 impl Caller {
     pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
-        self.call("POST", path, "", &body.to_string())
+        self.call("POST", path, "", body.to_string())
     }
 
     /// Asks with more lines in the head, each ended.
