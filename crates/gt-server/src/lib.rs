@@ -16,6 +16,7 @@ mod listen;
 mod problem;
 mod report;
 mod sessions;
+mod shape;
 mod token;
 
 use std::net::SocketAddr;

@@ -8,10 +8,9 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use gt_core::session::{Overflow, TurnOutcome};
-use gt_core::time::format;
+use gt_core::session::TurnOutcome;
 use gt_engine::talk::Taken;
-use gt_store::{Address, NewMessage, SendOutcome, Sent, Session, TurnState, TurnView};
+use gt_store::{Address, NewMessage, SendOutcome, Sent, TurnState, TurnView};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,6 +18,7 @@ use crate::app::{App, CHANNEL, Ear};
 use crate::body;
 use crate::herald::Word;
 use crate::problem::Problem;
+use crate::shape;
 
 /// Longest names of senders, recipients and messages.
 const NAME_CHARS_MAX: usize = 200;
@@ -200,7 +200,7 @@ pub(crate) async fn stop(State(app): State<Arc<App>>, path: KeyPath, body: Body)
         return Err(unknown(&key));
     }
     let stopped = app.desk.stop(&key, ask.unwrap_or_default().all).await?;
-    Ok(Json(json!({ "session": key, "outcome": "stopped", "reply": stopped.words(), "runs": stopped.runs,
+    Ok(Json(json!({ "session": key, "outcome": "stopped", "reply": stopped.words(), "stopped": stopped.runs,
                     "cancelled": stopped.n_cancelled, "left": stopped.n_left })))
 }
 
@@ -214,14 +214,14 @@ pub(crate) async fn list(State(app): State<Arc<App>>, page: Page) -> Result<Json
     let most = if app.current.allows_all() { limit } else { LISTED_MAX };
     let sessions = app.desk.read(move |store| store.sessions(Some(most))).await?;
     let allowed = sessions.iter().filter(|session| app.current.allows(&session.key));
-    Ok(Json(allowed.take(limit).map(session_json).collect()))
+    Ok(Json(allowed.take(limit).map(shape::session).collect()))
 }
 
 pub(crate) async fn show(State(app): State<Arc<App>>, path: KeyPath) -> Result<Json<Value>, Problem> {
     let key = app.session(path)?;
     let asked = key.clone();
     let session = app.desk.read(move |store| store.session(&asked)).await?;
-    session.map(|session| Json(session_json(&session))).ok_or_else(|| unknown(&key))
+    session.map(|session| Json(shape::session(&session))).ok_or_else(|| unknown(&key))
 }
 
 pub(crate) async fn turns(State(app): State<Arc<App>>, path: KeyPath, page: Page) -> Result<Json<Vec<Value>>, Problem> {
@@ -232,64 +232,17 @@ pub(crate) async fn turns(State(app): State<Arc<App>>, path: KeyPath, page: Page
         None => Ok(None),
     });
     let turns = found.await?.ok_or_else(|| unknown(&key))?;
-    Ok(Json(turns.iter().map(turn_json).collect()))
+    Ok(Json(turns.iter().map(shape::turn).collect()))
 }
 
 pub(crate) async fn lanes(State(app): State<Arc<App>>) -> Result<Json<Vec<Value>>, Problem> {
     let (settings, root) = (app.current.settings(), app.town.root().to_owned());
     let lanes = app.desk.read(move |store| store.lanes(&settings.policy(&root))).await?;
-    let figure = |lane: &gt_store::LaneFigure| json!({ "name": lane.name, "limit": lane.limit, "active": lane.active, "pending": lane.pending });
-    Ok(Json(lanes.iter().map(figure).collect()))
+    Ok(Json(lanes.iter().map(shape::lane).collect()))
 }
 
 impl App {
     async fn turn(&self, id: i64) -> Result<Option<TurnView>, Problem> {
         self.desk.read(move |store| store.turn(id)).await
     }
-}
-
-fn session_json(session: &Session) -> Value {
-    let wishes = &session.wishes;
-    json!({
-        "session": session.key,
-        "waiting": session.n_waiting,
-        "running": session.n_live,
-        "limit": session.limit(),
-        "agent": wishes.agent,
-        "lane": wishes.lane,
-        "mode": wishes.mode.map(gt_core::session::Mode::as_str),
-        "cap": wishes.cap,
-        "drop": wishes.overflow.map(Overflow::as_str),
-        "debounce_ms": wishes.debounce.map(|span| span.as_millis() as i64),
-        "channel": wishes.channel,
-        "to": wishes.recipient,
-        "conversation": session.conversation,
-        "talks_to": session.talks_to,
-        "tokens": session.tokens,
-        "created_at": format(session.made_at),
-        "last_at": format(session.last_at),
-    })
-}
-
-/// A turn, with its answer once there is one.
-fn turn_json(turn: &TurnView) -> Value {
-    json!({
-        "turn": turn.id.to_string(),
-        "session": turn.session,
-        "text": turn.text,
-        "messages": turn.n_messages,
-        "agent": turn.agent,
-        "lane": turn.lane,
-        "state": match turn.state {
-            TurnState::Waiting => "waiting",
-            TurnState::Live => "running",
-            TurnState::Ended => "ended",
-        },
-        "run": turn.run,
-        "outcome": turn.outcome.map(TurnOutcome::as_str),
-        "reply": turn.reply,
-        "error": turn.error,
-        "created_at": format(turn.made_at),
-        "ended_at": turn.ended_at.map(format),
-    })
 }

@@ -86,14 +86,14 @@ mod rigs;
 mod seed000;
 #[path = "it/seed002.rs"]
 mod seed002;
+#[path = "it/server.rs"]
+mod server;
 #[path = "it/sessions/table.rs"]
 mod sessions_table;
 #[path = "it/sessions/talk.rs"]
 mod sessions_talk;
 #[path = "it/sessions/trouble.rs"]
 mod sessions_trouble;
-#[path = "it/server.rs"]
-mod server;
 #[path = "it/surface.rs"]
 mod surface;
 #[path = "it/switches.rs"]

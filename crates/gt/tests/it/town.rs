@@ -41,6 +41,7 @@ pub(crate) fn masks() -> insta::Settings {
     settings.add_filter(r"(took +)\d+\.\d+ s\b", "$1[SPAN]");
     settings.add_filter(r#""duration_ms":\d+"#, r#""duration_ms":"[SPAN]""#);
     settings.add_filter(r"\(process \d+\)", "(process [PID])");
+    settings.add_filter(r"HTTP at \S+", "HTTP at [ADDRESS]");
     settings.add_filter(r"(git +)\d+\.\d+[^\n]*", "$1[VERSION]");
     settings.add_filter(r"gt \d+\.\d+\.\d+", "gt [VERSION]");
     settings.add_filter(r"(?m)^[✓!] (tmux|agent|disk) [^\n]*(\n    →[^\n]*)?", "? $1 [DEPENDS ON THE MACHINE]");

@@ -333,6 +333,7 @@ fn the_template_as_people_see_it() {
     # budget.daily = 0                                # US dollars a day that agents may report; 0: no limit
 
     # retention.events = "30d"                        # age at which events are pruned, unread ones never
+    # retention.messages = "30d"                      # age at which what sessions said is pruned
     # retention.logs = "14d"                          # age at which logs are pruned
 
     #   store.url = "postgres://user@host/town"       # PostgreSQL shared by several hosts; unset: the embedded store

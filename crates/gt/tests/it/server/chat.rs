@@ -54,8 +54,7 @@ fn a_question_is_answered_whole_or_bit_by_bit() {
     assert_eq!(whole["choices"][0]["finish_reason"], "stop");
     // Each question without a session has one of its own.
     let sessions = place.get("/v1/sessions").ok(200);
-    let keys: Vec<&str> =
-        sessions.as_array().expect("a list").iter().filter_map(|one| one["session"].as_str()).collect();
+    let keys: Vec<&str> = sessions.as_array().expect("a list").iter().filter_map(|one| one["key"].as_str()).collect();
     assert!(keys.len() == 2 && keys.iter().all(|key| key.starts_with("http:chat-")), "{keys:?}");
 }
 

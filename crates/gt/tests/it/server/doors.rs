@@ -137,7 +137,7 @@ fn callers_talk_only_to_sessions_that_they_may_talk_to() {
         assert_eq!(place.get(path).error(403), "forbidden", "{path}");
     }
     let listed = place.get("/v1/sessions").ok(200);
-    let keys: Vec<&str> = listed.as_array().expect("a list").iter().filter_map(|one| one["session"].as_str()).collect();
+    let keys: Vec<&str> = listed.as_array().expect("a list").iter().filter_map(|one| one["key"].as_str()).collect();
     assert_eq!(keys, ["group:ops"]);
 }
 

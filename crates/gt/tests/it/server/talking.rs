@@ -34,12 +34,14 @@ fn a_message_is_answered_and_can_be_looked_at_afterwards() {
     );
     assert_eq!(place.get(&format!("{ANNA}/turns?limit=1")).ok(200).as_array().map(Vec::len), Some(1));
     let session = place.get(ANNA).ok(200);
-    assert_eq!(
-        (&session["session"], &session["waiting"], &session["running"]),
-        (&json!("dm:anna"), &json!(0), &json!(0))
-    );
+    assert_eq!((&session["key"], &session["waiting"], &session["running"]), (&json!("dm:anna"), &json!(0), &json!(0)));
+    // The commands tell the same.
+    let told = |words: &[&str]| place.fleet.town.call(words.iter().copied()).run().json();
     assert_eq!(place.get("/v1/sessions").ok(200), json!([session]));
+    assert_eq!(told(&["session", "list", "--json"]), json!([session]));
+    assert_eq!(told(&["session", "show", "dm:anna", "--json"])["turns"], turns);
     let lanes = place.get("/v1/lanes").ok(200);
+    assert_eq!(told(&["lane", "list", "--json"]), lanes);
     let names: Vec<&Value> = lanes.as_array().expect("a list").iter().map(|lane| &lane["name"]).collect();
     assert_eq!(names, ["cron", "delegate", "main", "subagent", "polecat"]);
     place.fleet.town.assert_healthy();
@@ -51,7 +53,7 @@ fn names_of_sessions_may_hold_anything_that_can_be_seen() {
     for (path, key) in [("a%2Fb%20c%3F", "a/b c?"), ("gr%C3%BC%C3%9Fe", "gr\u{fc}\u{df}e"), ("100%25", "100%")] {
         let done = place.post(&messages(path), &json!({ "text": "x", "wait": true })).ok(200);
         assert_eq!((&done["session"], &done["reply"]), (&json!(key), &json!(key)));
-        assert_eq!(place.get(&format!("/v1/sessions/{path}")).ok(200)["session"], key);
+        assert_eq!(place.get(&format!("/v1/sessions/{path}")).ok(200)["key"], key);
     }
 }
 
@@ -150,7 +152,7 @@ fn stopping_ends_what_runs_and_says_so_to_everybody() {
     let stopped = place.post(&format!("{ANNA}/stop"), &json!({ "all": true })).ok(200);
     assert_eq!(stopped["reply"], "Stopped 1 turn that ran and cancelled 2 messages that waited.");
     assert_eq!(
-        (&stopped["cancelled"], &stopped["left"], stopped["runs"].as_array().map(Vec::len)),
+        (&stopped["cancelled"], &stopped["left"], stopped["stopped"].as_array().map(Vec::len)),
         (&json!(2), &json!(0), Some(1))
     );
     let mut ended: Vec<Value> = (0..3).map(|_| follower.turn().1.json()["turn"].clone()).collect();

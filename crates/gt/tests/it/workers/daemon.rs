@@ -63,6 +63,7 @@ fn a_daemon_tells_in_its_log_what_it_does() {
     snapshot!(fleet.town.gt(["daemon", "logs"]).to_string(), @r"
     $ gt daemon logs
     [TIME] running [TOWN] (process [PID])
+    [TIME] answering HTTP at [ADDRESS]
     [TIME] started shop/Toast on gt-a
     [TIME] stopped
     ");
