@@ -168,7 +168,8 @@ impl Herald {
             state.voices.remove(run);
         } else if event.kind == EventType::TurnEnded.as_str() && state.has_listener(session, false) {
             let turn = turn.map(|turn| store.turn(turn)).transpose()?.flatten();
-            if let Some(turn) = turn {
+            if let Some(mut turn) = turn {
+                turn.text = String::new(); // who listens knows what was asked, and much of it may wait here
                 state.tell(session, false, &Word::Ended(event.seq, Arc::new(turn)));
             }
         }
