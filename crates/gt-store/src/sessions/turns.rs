@@ -132,7 +132,8 @@ impl Store {
                  WHERE seq > ?1 AND type = ?2 AND json_extract(data, '$.session') = ?3 ORDER BY seq LIMIT ?4",
             )?;
             let ended = EventType::TurnEnded.as_str();
-            let rows = query.query_map(params![since, ended, key, most as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let rows =
+                query.query_map(params![since, ended, key, most as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let ends: Vec<(i64, i64)> = rows.collect::<rusqlite::Result<_>>()?;
             let mut found = Vec::with_capacity(ends.len());
             for (seq, turn) in ends {
