@@ -3,6 +3,7 @@
 //! Owns the loop, its causes to wake up and the patrol. What a pass does is `dispatch`; what is started lives on without
 //! this process. `run` gives the loop its threads and locks; the simulation drives the same loop without them.
 
+mod chores;
 mod config;
 mod listen;
 mod merging;
@@ -16,7 +17,7 @@ use gt_core::event::EventType;
 use gt_core::plan::{PerSide, Side, Trouble};
 use gt_core::run::RunState;
 use gt_runtime::{Ending, RuntimeError};
-use gt_store::{Claimed, Run, Store, Swept, Target};
+use gt_store::{Claimed, Run, Store, Target};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -32,7 +33,7 @@ use crate::pace::{Batch, Pace};
 use crate::settings::Settings;
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
-use crate::{once, patrol, refinery, tidy};
+use crate::{once, refinery};
 
 /// How soon after a write the store is looked at again, since a write is heard of before its commit can be seen.
 const LOOK_SOON: Duration = Duration::from_millis(2);
@@ -105,7 +106,9 @@ pub fn run<B>(
     let mut daemon = Daemon::new(once::dispatcher(town, actor), store, sender.clone(), log)?;
     let (beside, said) = beside();
     daemon.begin()?;
-    said.iter().for_each(|said| (daemon.log)(said));
+    if let Some(said) = said {
+        (daemon.log)(&said);
+    }
     // Now that the store is in use its log is there to be watched; the first pass comes after.
     if let Some(follow) = listen::listen(town, &sender)? {
         daemon.dispatcher.follow_records(follow);
@@ -371,48 +374,6 @@ impl Daemon {
         Due::batch_if(has_news).max(Due::pass_if(self.has_come(self.retry_at)))
     }
 
-    /// Patrols, when it is time.
-    fn is_patrol_over(&mut self) -> bool {
-        let is_time = self.dispatcher.now() >= self.next_patrol;
-        if is_time {
-            self.patrol();
-            self.dispatcher.look_again();
-        }
-        is_time
-    }
-
-    /// What happens may strand something, in a way that only a sweep finds; while nothing happens, nobody has to look.
-    fn plan_sweep(&mut self) -> Result<(), TownError> {
-        if self.next_sweep.is_none() && self.store.last_event()? != self.swept {
-            self.next_sweep = Some(self.dispatcher.now() + self.settings.sweep);
-        }
-        Ok(())
-    }
-
-    /// The safety net below feeding and landing: what triggers cannot see. // SPEC C5
-    fn has_swept(&mut self) -> bool {
-        let stamp = self.dispatcher.stamp();
-        self.next_sweep = None;
-        let needs = self.store.needs_sweep(stamp.now);
-        let swept = needs.and_then(|is_needed| if is_needed { self.store.sweep(&stamp) } else { Ok(Swept::default()) });
-        let swept = swept.and_then(|swept| Ok((swept, self.store.last_event()?)));
-        match swept {
-            Ok((swept, last_event)) => {
-                self.swept = last_event;
-                for bead in &swept.fed {
-                    (self.log)(&format!("{bead} was stranded, and is in line again"));
-                }
-                // What has landed may have held others up.
-                !swept.fed.is_empty() || !swept.landed.is_empty()
-            }
-            Err(error) => {
-                (self.log)(&format!("convoys could not be searched: {}", chain(&error)));
-                self.next_sweep = Some(stamp.now + self.settings.sweep);
-                false
-            }
-        }
-    }
-
     fn has_outside_commits(&mut self) -> bool {
         match self.store.outside_commits() {
             Ok(version) => std::mem::replace(&mut self.seen, version) != version,
@@ -574,29 +535,5 @@ impl Daemon {
         let left = self.batch.left(&policy);
         let goes_on = Side::BOTH.into_iter().filter(|side| *left.of(*side) != Some(0));
         Ok(goes_on.filter_map(|side| *waits.of(side)).min().map(|wait| now + wait))
-    }
-
-    /// Cleans up, in peace. // SPEC D8, B7
-    fn patrol(&mut self) {
-        self.next_patrol = self.dispatcher.now() + self.settings.heartbeat;
-        let stamp = self.dispatcher.stamp();
-        if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &stamp) {
-            (self.log)(&format!("the patrol could not clean up: {}", chain(&error)));
-        }
-        if let Some(Err(error)) = self.channels.as_ref().map(|all| all.give_up_stranded(&mut self.store, &stamp)) {
-            (self.log)(&format!("the patrol could not look after the outbox: {}", chain(&error)));
-        }
-        match patrol::release_stale(&mut self.store, &self.settings, &self.dispatcher.stamp()) {
-            Ok(released) => released.iter().for_each(|hook| {
-                let bead = &hook.bead;
-                (self.log)(&format!("released {bead}: nobody worked on it"));
-            }),
-            Err(error) => (self.log)(&format!("the patrol could not release hooks: {}", chain(&error))),
-        }
-        if self.around.worktrees().has_git() {
-            let (town, now) = (self.town.clone(), self.dispatcher.now());
-            // What cannot be tidied up now is in nobody's way; the next patrol tries again.
-            self.around.aside(Box::new(move || tidy::tidy(&town, now).unwrap_or_default()));
-        }
     }
 }

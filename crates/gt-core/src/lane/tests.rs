@@ -1,3 +1,5 @@
+//! Lanes by default, by config and by environment.
+
 use super::*;
 
 #[test]

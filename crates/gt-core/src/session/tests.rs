@@ -1,3 +1,5 @@
+//! Tables of the queue: collapsing, dropping, interrupting, and how many turns run at once.
+
 use jiff::SignedDuration;
 use proptest::prelude::*;
 

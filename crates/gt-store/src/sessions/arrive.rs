@@ -134,7 +134,8 @@ fn take(
     let turn = Draft::of(message, &session, lanes);
     let sent = match rules.admit(&waiting(tx, session.id)?, &turn.origin, message.text.len(), stamp.now) {
         Arrival::Full => {
-            let id = remember(tx, message, None, stamp)?;
+            // It was not taken, so its name is free: it may come again.
+            let id = remember(tx, &NewMessage { source: None, ..message.clone() }, None, stamp)?;
             Sent { message: id, turn: None, outcome: SendOutcome::Full }
         }
         Arrival::Collapses { turn, due_at } => {

@@ -101,15 +101,6 @@ impl Store {
         })
     }
 
-    /// When the next of them is due.
-    pub fn next_parcel_at(&mut self) -> std::result::Result<Option<Timestamp>, StoreError> {
-        self.read(|tx| {
-            let sql = "SELECT min(next_at) FROM outbox WHERE state = 'waiting'";
-            let at: Option<i64> = tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-            Ok(at.map(timestamp))
-        })
-    }
-
     /// What may be delivered now to the same recipient, after what has just arrived there.
     pub fn due_parcel_after(
         &mut self,

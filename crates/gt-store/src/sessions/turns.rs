@@ -164,10 +164,16 @@ impl Store {
             let sql =
                 "DELETE FROM message WHERE at < ?1 AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.id = message.turn)";
             tx.execute(sql, [before])?;
+            tx.execute(FORGET_SESSIONS, [before])?;
             Ok(n)
         })
     }
 }
+
+/// Sessions that nobody has used since, about which nothing is left to know.
+const FORGET_SESSIONS: &str = "DELETE FROM session WHERE last_at < ?1
+    AND coalesce(agent, lane, mode, cap, overflow, debounce, channel, recipient) IS NULL
+    AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id)";
 
 pub(super) fn by_id(tx: &Connection, id: i64) -> Result<Option<TurnView>> {
     Ok(tx.prepare_cached(&format!("{SELECT} WHERE turn.id = ?1"))?.query_row([id], from_row).optional()?)

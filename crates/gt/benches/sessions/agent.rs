@@ -14,7 +14,7 @@ pub(crate) fn has_played(arguments: &[String]) -> bool {
     std::io::stdin().read_to_string(&mut message).expect("the message is text");
     let session = std::env::var("GT_SESSION").expect("it is told");
     note(log, "start", &session, &message);
-    std::thread::sleep(takes(&session, &message));
+    wait(takes(&session, &message));
     print!("re {message}");
     std::io::stdout().flush().expect("it is heard");
     note(log, "end", &session, &message);
@@ -26,6 +26,12 @@ fn note(log: &str, what: &str, session: &str, message: &str) {
     let line = format!("{} {what} {session} {message}\n", now().as_nanos());
     let file = OpenOptions::new().append(true).create(true).open(log);
     file.and_then(|mut file| file.write_all(line.as_bytes())).expect("it can be written");
+}
+
+/// Does nothing for so long.
+pub(crate) fn wait(span: Duration) {
+    let (_sender, never) = std::sync::mpsc::channel::<()>();
+    never.recv_timeout(span).unwrap_or_default();
 }
 
 /// How long the answer to a message takes: 0–20 ms, the same whoever asks.

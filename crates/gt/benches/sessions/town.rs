@@ -110,6 +110,6 @@ fn await_all(store: &mut Store, size: Size, n_kills: usize, daemon: &mut Child, 
         }
         assert!(Instant::now() < deadline, "{n_left} messages are not answered");
         // The machine belongs to what is measured.
-        std::thread::sleep(Duration::from_millis(100));
+        agent::wait(Duration::from_millis(100));
     }
 }

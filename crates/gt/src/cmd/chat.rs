@@ -56,12 +56,12 @@ pub(crate) fn run(context: &Context, args: ChatArgs) -> Result<(), Failure> {
     }
     let town = context.town()?;
     let settings = context.settings(&town)?;
-    let attendant = Attendant::new(&town, &context.actor())?;
+    let mut attendant = Attendant::new(&town, &context.actor())?;
     let is_person = std::io::stdin().is_terminal();
     let mut chat =
         Chat { context, store: context.store()?, town, settings, args, followed: VecDeque::new(), is_person };
     chat.greet()?;
-    chat.talk(&lines(), attendant)
+    chat.talk(&lines(), &mut attendant)
 }
 
 /// What is typed, a line at a time; closed at the end of the input.
@@ -78,6 +78,12 @@ fn lines() -> Receiver<String> {
         }
     });
     lines
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| Failure::new(Kind::Refused, format!("cannot write the answer: {error}")))
 }
 
 struct Chat<'a> {
@@ -113,13 +119,7 @@ impl Chat<'_> {
     }
 
     fn prompt(&self) -> Result<(), Failure> {
-        if self.is_person { self.print(&paint(BOLD, "> ")) } else { Ok(()) }
-    }
-
-    fn print(&self, text: &str) -> Result<(), Failure> {
-        let mut out = anstream::stdout();
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        written.map_err(|error| Failure::new(Kind::Refused, format!("cannot write the answer: {error}")))
+        if self.is_person { print(&paint(BOLD, "> ")) } else { Ok(()) }
     }
 
     fn history(&mut self) -> Result<(), Failure> {
@@ -133,7 +133,7 @@ impl Chat<'_> {
     }
 
     /// Sends what is typed and shows what is answered, until both have come to their end.
-    fn talk(&mut self, lines: &Receiver<String>, attendant: Attendant) -> Result<(), Failure> {
+    fn talk(&mut self, lines: &Receiver<String>, attendant: &mut Attendant) -> Result<(), Failure> {
         let mut is_over = false;
         loop {
             match lines.recv_timeout(TICK) {
@@ -151,7 +151,7 @@ impl Chat<'_> {
                 return Ok(());
             }
             if is_over {
-                std::thread::sleep(TICK);
+                attendant.wait();
             }
         }
     }
@@ -205,7 +205,7 @@ impl Chat<'_> {
         let new = followed.more(&turn, &self.town, &self.settings);
         let (n_shown, ends_line) = (followed.n_shown, followed.ends_line);
         if !new.is_empty() {
-            self.print(&many_lines(&new))?;
+            print(&many_lines(&new))?;
         }
         if turn.state != TurnState::Ended {
             return Ok(false);
@@ -221,7 +221,7 @@ impl Chat<'_> {
         match turn.outcome {
             Some(TurnOutcome::Done) if n_shown == 0 => self.context.say(&many_lines(reply))?,
             Some(TurnOutcome::Done) if ends_line => {}
-            Some(TurnOutcome::Done) => self.print("\n")?,
+            Some(TurnOutcome::Done) => print("\n")?,
             outcome => {
                 let word = outcome.map_or("ended", TurnOutcome::as_str);
                 let why = one_line(turn.error.as_deref().unwrap_or("nobody knows why"));

@@ -114,7 +114,7 @@ pub(crate) fn run(context: &Context, args: SessionArgs) -> Result<(), Failure> {
         SessionCommand::Show(args) => show(context, &args),
         SessionCommand::Stop(args) => stop(context, &args.key, false),
         SessionCommand::Stopall(args) => stop(context, &args.key, true),
-        SessionCommand::Set(args) => set(context, args),
+        SessionCommand::Set(args) => set(context, &args),
     }
 }
 
@@ -237,13 +237,13 @@ fn stop(context: &Context, key: &str, is_all: bool) -> Result<(), Failure> {
     context.say(&stopped.words())
 }
 
-fn set(context: &Context, args: SetArgs) -> Result<(), Failure> {
+fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {
     if let Some(why) = gt_core::session::flaw_of_key(&args.key) {
         let key = one_line(&args.key);
         return Err(Failure::new(Kind::Refused, format!("`{key}` cannot name a session: {why}"))
             .hint("name it like `dm:anna` or `group:ops`"));
     }
-    let changes = Changes::read(&args)?;
+    let changes = Changes::read(args)?;
     let mut store = context.store()?;
     if args.forget {
         store.forget_conversation(&args.key, &context.stamp())?;

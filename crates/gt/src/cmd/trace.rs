@@ -1,6 +1,7 @@
 //! `gt trace`: what a run was asked, answered, used and failed with. // SPEC L5
 
 use clap::{Args, Subcommand};
+use gt_core::agent::Usage;
 use gt_core::run::Outcome;
 use gt_core::text::{many_lines, one_line};
 use gt_core::time;
@@ -113,7 +114,7 @@ impl Trace {
             ("started", at(run.started_at)),
             ("ended", at(run.ended_at)),
             ("took", self.seconds().map(|seconds| format!("{seconds:.3} s"))),
-            ("used", (usage != Default::default()).then_some(used)),
+            ("used", (usage != Usage::default()).then_some(used)),
             ("resumed", run.resumes.clone()),
             ("conversation", run.conversation.clone()),
             ("error", self.error().map(str::to_owned)),

@@ -1,0 +1,75 @@
+//! What the daemon does by the clock: the patrol, and the sweep below feeding and landing. // SPEC D8, C5
+
+use gt_store::Swept;
+
+use super::Daemon;
+use crate::error::{TownError, chain};
+use crate::{patrol, tidy};
+
+impl Daemon {
+    /// Patrols, when it is time.
+    pub(super) fn is_patrol_over(&mut self) -> bool {
+        let is_time = self.dispatcher.now() >= self.next_patrol;
+        if is_time {
+            self.patrol();
+            self.dispatcher.look_again();
+        }
+        is_time
+    }
+
+    /// What happens may strand something, in a way that only a sweep finds; while nothing happens, nobody has to look.
+    pub(super) fn plan_sweep(&mut self) -> Result<(), TownError> {
+        if self.next_sweep.is_none() && self.store.last_event()? != self.swept {
+            self.next_sweep = Some(self.dispatcher.now() + self.settings.sweep);
+        }
+        Ok(())
+    }
+
+    /// The safety net below feeding and landing: what triggers cannot see. // SPEC C5
+    pub(super) fn has_swept(&mut self) -> bool {
+        let stamp = self.dispatcher.stamp();
+        self.next_sweep = None;
+        let needs = self.store.needs_sweep(stamp.now);
+        let swept = needs.and_then(|is_needed| if is_needed { self.store.sweep(&stamp) } else { Ok(Swept::default()) });
+        let swept = swept.and_then(|swept| Ok((swept, self.store.last_event()?)));
+        match swept {
+            Ok((swept, last_event)) => {
+                self.swept = last_event;
+                for bead in &swept.fed {
+                    (self.log)(&format!("{bead} was stranded, and is in line again"));
+                }
+                // What has landed may have held others up.
+                !swept.fed.is_empty() || !swept.landed.is_empty()
+            }
+            Err(error) => {
+                (self.log)(&format!("convoys could not be searched: {}", chain(&error)));
+                self.next_sweep = Some(stamp.now + self.settings.sweep);
+                false
+            }
+        }
+    }
+
+    /// Cleans up, in peace. // SPEC D8, B7
+    fn patrol(&mut self) {
+        self.next_patrol = self.dispatcher.now() + self.settings.heartbeat;
+        let stamp = self.dispatcher.stamp();
+        if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &stamp) {
+            (self.log)(&format!("the patrol could not clean up: {}", chain(&error)));
+        }
+        if let Some(Err(error)) = self.channels.as_ref().map(|all| all.give_up_stranded(&mut self.store, &stamp)) {
+            (self.log)(&format!("the patrol could not look after the outbox: {}", chain(&error)));
+        }
+        match patrol::release_stale(&mut self.store, &self.settings, &self.dispatcher.stamp()) {
+            Ok(released) => released.iter().for_each(|hook| {
+                let bead = &hook.bead;
+                (self.log)(&format!("released {bead}: nobody worked on it"));
+            }),
+            Err(error) => (self.log)(&format!("the patrol could not release hooks: {}", chain(&error))),
+        }
+        if self.around.worktrees().has_git() {
+            let (town, now) = (self.town.clone(), self.dispatcher.now());
+            // What cannot be tidied up now is in nobody's way; the next patrol tries again.
+            self.around.aside(Box::new(move || tidy::tidy(&town, now).unwrap_or_default()));
+        }
+    }
+}
