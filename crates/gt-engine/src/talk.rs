@@ -4,6 +4,7 @@
 //! where no daemon makes it, whoever waits for an answer does.
 
 mod live;
+pub mod shape;
 
 use std::time::Duration;
 

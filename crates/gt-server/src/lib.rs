@@ -16,7 +16,6 @@ mod listen;
 mod problem;
 mod report;
 mod sessions;
-mod shape;
 mod token;
 
 use std::net::SocketAddr;

@@ -9,7 +9,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use gt_core::session::TurnOutcome;
-use gt_engine::talk::Taken;
+use gt_engine::talk::{Taken, shape};
 use gt_store::{Address, NewMessage, SendOutcome, Sent, TurnState, TurnView};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,7 +18,6 @@ use crate::app::{App, CHANNEL, Ear};
 use crate::body;
 use crate::herald::Word;
 use crate::problem::Problem;
-use crate::shape;
 
 /// Longest names of senders, recipients and messages.
 const NAME_CHARS_MAX: usize = 200;

@@ -4,8 +4,9 @@ use clap::{Args, Subcommand};
 use gt_core::lane::POLECAT;
 use gt_core::text::one_line;
 use gt_engine::config::join;
+use gt_engine::talk::shape;
 use gt_store::LaneFigure;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::config;
 use crate::context::Context;
@@ -62,7 +63,7 @@ fn list(context: &Context) -> Result<(), Failure> {
     let policy = context.settings(&town)?.policy(town.root());
     let lanes = context.store()?.lanes(&policy)?;
     if context.wants_json() {
-        return context.json(&lanes.iter().map(lane_json).collect::<Vec<_>>());
+        return context.json(&lanes.iter().map(shape::lane).collect::<Vec<_>>());
     }
     let width = lanes.iter().map(|lane| one_line(&lane.name).chars().count()).max().unwrap_or(0);
     let line = |lane: &LaneFigure| {
@@ -72,10 +73,6 @@ fn list(context: &Context) -> Result<(), Failure> {
         format!("{:<width$}  {:>3} running {limit:<8}  {waiting}", one_line(&lane.name), lane.active)
     };
     context.say(&lanes.iter().map(line).collect::<Vec<_>>().join("\n"))
-}
-
-pub(crate) fn lane_json(lane: &LaneFigure) -> Value {
-    json!({ "name": lane.name, "limit": lane.limit, "active": lane.active, "pending": lane.pending })
 }
 
 fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use clap::Args;
 use gt_core::session::{TEXT_BYTES_MAX, TurnOutcome};
 use gt_core::text::{many_lines, one_line};
 use gt_engine::Town;
+use gt_engine::settings::Settings;
 use gt_engine::talk::{self, Attendant, Taken};
 use gt_store::{Address, NewMessage, SendOutcome, Sent, Store, TurnView};
 use serde_json::{Value, json};
@@ -66,6 +67,9 @@ pub(crate) fn run(context: &Context, args: SendArgs) -> Result<ExitCode, Failure
             "note: there is no lane `{lane}`, so it counts in `main`: `gt lane set {lane} 4` makes one"
         ));
     }
+    if let Some(channel) = args.channel.as_deref() {
+        require_channel(&settings, channel)?;
+    }
     // Whoever waits for an answer inside a run is waited for.
     let parent = variable("GT_RUN").filter(|_| args.wait);
     let message = NewMessage {
@@ -92,6 +96,19 @@ pub(crate) fn run(context: &Context, args: SendArgs) -> Result<ExitCode, Failure
             _ => sent_off(context, &town, &mut store, &message.session, &sent),
         },
     }
+}
+
+/// An answer that goes where nobody is would wait for ever.
+pub(crate) fn require_channel(settings: &Settings, name: &str) -> Result<(), Failure> {
+    let known = settings.config.names("channels");
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let there = match known.as_slice() {
+        [] => "there are none; `docs/channels.md` shows how to make one".to_owned(),
+        names => format!("there are: {}", names.join(", ")),
+    };
+    Err(Failure::new(Kind::NotFound, format!("there is no channel `{}`", one_line(name))).hint(there))
 }
 
 fn from_stdin() -> Result<String, Failure> {

@@ -5,10 +5,12 @@ use gt_core::session::{Mode, Overflow, TurnOutcome};
 use gt_core::text::{many_lines, one_line};
 use gt_core::time;
 use gt_engine::config::parse_duration;
+use gt_engine::talk::shape;
 use gt_store::{Session, Store, TurnState, TurnView, Wishes};
 use jiff::SignedDuration;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::send;
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::render::{BLUE, BOLD, DIM, GREEN, RED, YELLOW, paint};
@@ -121,7 +123,7 @@ pub(crate) fn run(context: &Context, args: SessionArgs) -> Result<(), Failure> {
 fn list(context: &Context, args: &ListArgs) -> Result<(), Failure> {
     let sessions = context.store()?.sessions(Some(args.limit).filter(|limit| *limit > 0))?;
     if context.wants_json() {
-        return context.json(&sessions.iter().map(session_json).collect::<Vec<_>>());
+        return context.json(&sessions.iter().map(shape::session).collect::<Vec<_>>());
     }
     if sessions.is_empty() {
         return context.say("Nobody has been talked to yet: `gt send dm:me 'Hello'`.");
@@ -157,8 +159,8 @@ fn show(context: &Context, args: &ShowArgs) -> Result<(), Failure> {
     let most = if args.limit == 0 { usize::MAX } else { args.limit };
     let turns = store.turns(&args.key, most)?;
     if context.wants_json() {
-        let mut body = session_json(&session);
-        body["turns"] = turns.iter().map(turn_json).collect();
+        let mut body = shape::session(&session);
+        body["turns"] = turns.iter().map(shape::turn).collect();
         return context.json(&body);
     }
     let mut text = paint(BOLD, &one_line(&session.key));
@@ -244,13 +246,16 @@ fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {
             .hint("name it like `dm:anna` or `group:ops`"));
     }
     let changes = Changes::read(args)?;
+    if let Some(channel) = args.channel.as_deref().filter(|channel| *channel != "default") {
+        send::require_channel(&context.settings(&context.town()?)?, channel)?;
+    }
     let mut store = context.store()?;
     if args.forget {
         store.forget_conversation(&args.key, &context.stamp())?;
     }
     let session = store.set_session(&args.key, |wishes| changes.apply(wishes), &context.stamp())?;
     if context.wants_json() {
-        return context.json(&session_json(&session));
+        return context.json(&shape::session(&session));
     }
     let mut text = format!("{} is set.", one_line(&session.key));
     for (name, value) in fields(&session) {
@@ -322,50 +327,4 @@ fn change<T>(
             .hint(format!("it must be {wanted}, or `default` for what the config says"))
     };
     read(text).map(|value| Some(Some(value))).ok_or_else(bad)
-}
-
-fn session_json(session: &Session) -> Value {
-    let wishes = &session.wishes;
-    json!({
-        "key": session.key,
-        "running": session.n_live,
-        "waiting": session.n_waiting,
-        "limit": session.limit(),
-        "agent": wishes.agent,
-        "lane": wishes.lane,
-        "mode": wishes.mode.map(Mode::as_str),
-        "cap": wishes.cap,
-        "drop": wishes.overflow.map(Overflow::as_str),
-        "debounce_ms": wishes.debounce.map(|span| span.as_millis()),
-        "channel": wishes.channel,
-        "to": wishes.recipient,
-        "conversation": session.conversation,
-        "conversation_agent": session.talks_to,
-        "context_tokens": session.tokens,
-        "created_at": time::format(session.made_at),
-        "last_at": time::format(session.last_at),
-    })
-}
-
-pub(crate) fn turn_json(turn: &TurnView) -> Value {
-    let state = match turn.state {
-        TurnState::Waiting => "waiting",
-        TurnState::Live => "running",
-        TurnState::Ended => "ended",
-    };
-    json!({
-        "turn": turn.id.to_string(),
-        "session": turn.session,
-        "text": turn.text,
-        "messages": turn.n_messages,
-        "agent": turn.agent,
-        "lane": turn.lane,
-        "state": state,
-        "outcome": turn.outcome.map(TurnOutcome::as_str),
-        "run": turn.run,
-        "reply": turn.reply,
-        "error": turn.error,
-        "created_at": time::format(turn.made_at),
-        "ended_at": turn.ended_at.map(time::format),
-    })
 }

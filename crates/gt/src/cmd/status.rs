@@ -8,10 +8,10 @@ use gt_core::time;
 use gt_engine::Town;
 use gt_engine::config::Config;
 use gt_engine::lock::{Holder, Lock};
+use gt_engine::talk::shape;
 use gt_store::{ConvoyProgress, LaneFigure, MAYOR, Outlook, Plea, Session};
 use serde_json::{Value, json};
 
-use super::lane;
 use super::polecat::{self, Worker};
 use super::refinery::{self, Queue};
 use super::scheduler::mode;
@@ -267,7 +267,7 @@ fn screen_json(screen: &Screen) -> Value {
         "sessions": screen.sessions.iter().map(|session| json!({
             "key": session.key, "running": session.n_live, "waiting": session.n_waiting,
         })).collect::<Vec<_>>(),
-        "lanes": screen.lanes.iter().map(lane::lane_json).collect::<Vec<_>>(),
+        "lanes": screen.lanes.iter().map(shape::lane).collect::<Vec<_>>(),
         "convoys": screen.convoys.iter().map(|convoy| json!({
             "id": convoy.id, "title": convoy.title, "completed": convoy.n_done, "total": convoy.n_total,
         })).collect::<Vec<_>>(),

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::fleet::Fleet;
 
 #[path = "channels/double.rs"]
-mod double;
+pub(crate) mod double;
 #[path = "channels/secrets.rs"]
 mod secrets;
 #[path = "channels/telegram.rs"]

@@ -34,7 +34,7 @@ fn turn(config: &str, name: &str, resume: Option<&str>) -> Result<Launch, Unfit>
         errors: Path::new("/logs/1.err"),
     };
     let launch = turn_launch(&agent, &order, &town)?;
-    assert_eq!((launch.place, launch.stdin.as_deref()), (Place::Process, Some(MESSAGE)));
+    assert_eq!((launch.place, launch.stdin.as_deref()), (Place::Here, Some(MESSAGE)));
     Ok(launch)
 }
 

@@ -89,7 +89,8 @@ fn is_taken(key: &Key, raw: &str) -> bool {
     // A text of several lines in a list is shown in several lines.
     assert!(!said.contains(['\u{1b}', '\0', '\r']), "`{name}` shows as {said:?}");
     // Passwords are not shown, and a text with spaces around it needs quotes to be typed.
-    if !matches!(value, Value::Url(_) | Value::Table(_) | Value::Text(_)) {
+    let is_masked = matches!(value, Value::Url(_) | Value::Web(_) | Value::Secret(_) | Value::Table(_));
+    if !is_masked && !matches!(value, Value::Text(_)) {
         let again = config::set(&file, &name, &said).expect("what is shown can be typed");
         assert_eq!(again, file, "what is shown means the same");
     }
@@ -113,6 +114,10 @@ fn is_within_bounds(kind: &Kind, value: &Value) {
 
 /// What stands between the user's name and the host is never shown.
 fn hides_passwords(value: &Value) {
+    if let Value::Secret(secret) = value {
+        let (word, shown) = (secret.reveal(), format!("{value} {value:?}"));
+        assert!(word.starts_with("env:") || word.len() < 12 || !shown.contains(word), "{word} is seen in {shown}");
+    }
     let Value::Url(url) = value else { return };
     let (shown, debug) = (value.to_string(), format!("{value:?}"));
     let Some((user, host)) = url.reveal().rsplit_once('@') else { return };

@@ -56,7 +56,10 @@ fn advance(yard: &mut Yard, findings: &Findings, limit: Option<usize>) -> Vec<As
         "SELECT count(*) FROM dispatch_record WHERE hold = 'circuit-broken' AND hold_until <= {}",
         yard.now.as_microsecond()
     );
-    let is_settled = yard.number(&due) == 0;
+    // What wakes up in the pass itself, or gets another try there, may be put in line by it.
+    let asleep =
+        format!("SELECT count(*) FROM bead WHERE standing = 'deferred' AND wake_at <= {}", yard.now.as_microsecond());
+    let is_settled = yard.number(&due) == 0 && yard.number(&asleep) == 0;
     let outlook = yard.outlook();
     let before = counts(&yard.live());
     let claimed = yard.pass_with(&Findings::default(), limit);

@@ -1,13 +1,14 @@
 //! Stopping in every phase, crashes under load, floods. // SPEC L2–L4
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gt_core::lane::Lanes;
 use gt_core::session::Rules;
 use gt_engine::Town as Place;
-use gt_store::{NewMessage, SendOutcome, Stamp};
+use gt_store::{Address, NewMessage, SendOutcome, Stamp};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::channels::double::{Double, Request, ok};
 use crate::sessions_table::{ECHO, Table};
 use crate::town::{session, snapshot};
 
@@ -88,13 +89,20 @@ fn load_over_kills_of_the_daemon_loses_and_doubles_nothing() {
     const MESSAGES: usize = 8;
     let table = Table::new(ECHO);
     table.set("sessions.cap", "100");
+    let receiver = Double::new(|_, _| ok());
+    table.set("channels.hook.url", &receiver.url);
+    table.set("channels.hook.kind", "webhook");
     table.start_daemon();
     let place = Place::at(table.town.root()).expect("a town");
     let mut store = place.open_store().expect("it opens");
     let lane = |session: usize| ["main", "subagent", "delegate", "delegate"][session % 4];
     for n in 0..MESSAGES {
         let some: Vec<NewMessage> = (0..SESSIONS)
-            .map(|s| NewMessage { lane: Some(lane(s).to_owned()), ..message(&format!("dm:{s}"), &n.to_string()) })
+            .map(|s| NewMessage {
+                lane: Some(lane(s).to_owned()),
+                deliver: Some(Address { channel: "hook".into(), recipient: Some(s.to_string()), reply_to: None }),
+                ..message(&format!("dm:{s}"), &n.to_string())
+            })
             .collect();
         let sent = store.send(&some, &rules(), &Lanes::default(), &stamp()).expect("it is stored");
         assert!(sent.iter().all(Result::is_ok));
@@ -120,6 +128,7 @@ fn load_over_kills_of_the_daemon_loses_and_doubles_nothing() {
         assert_eq!(lines, &wanted, "{key} ran each once, in order, one after the other");
     }
     assert_eq!(ran.len(), SESSIONS);
+    assert_delivered(&receiver, SESSIONS, MESSAGES);
     assert_eq!(store.inspect(Timestamp::now()).expect("it answers").dispatch, Vec::<String>::new());
 }
 
@@ -134,6 +143,23 @@ fn an_agent_that_is_killed_is_tried_once_more_and_then_reported() {
     [exit 1]
     ");
     assert_eq!(table.lines(), ["start dm:a x", "start dm:a x"]);
+}
+
+/// Every answer has arrived, in order, and what came twice came under the same name.
+fn assert_delivered(receiver: &Double, n_sessions: usize, n_messages: usize) {
+    let keys = |requests: &[Request]| -> BTreeSet<String> {
+        requests.iter().map(|request| request.headers["idempotency-key"].clone()).collect()
+    };
+    let requests = receiver.until("every answer", |requests| keys(requests).len() == n_sessions * n_messages);
+    let mut by_session: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut known = BTreeSet::new();
+    for request in requests.iter().filter(|request| known.insert(request.headers["idempotency-key"].clone())) {
+        let parcel = request.json();
+        let word = |name: &str| parcel[name].as_str().expect("a text").to_owned();
+        by_session.entry(word("session")).or_default().push(word("text"));
+    }
+    let wanted: Vec<String> = (0..n_messages).map(|n| format!("re {n}")).collect();
+    assert!(by_session.len() == n_sessions && by_session.values().all(|texts| *texts == wanted), "{by_session:#?}");
 }
 
 fn message(session: &str, text: &str) -> NewMessage {

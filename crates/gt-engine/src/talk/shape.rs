@@ -1,11 +1,11 @@
-//! Sessions, turns and lanes as JSON; the same words as those of the commands. // SPEC appendix
+//! Sessions, turns and lanes as JSON, the same by command and by HTTP. // SPEC appendix
 
 use gt_core::session::{Mode, Overflow, TurnOutcome};
 use gt_core::time::format;
 use gt_store::{LaneFigure, Session, TurnState, TurnView};
 use serde_json::{Value, json};
 
-pub(crate) fn session(session: &Session) -> Value {
+pub fn session(session: &Session) -> Value {
     let wishes = &session.wishes;
     json!({
         "key": session.key,
@@ -29,7 +29,7 @@ pub(crate) fn session(session: &Session) -> Value {
 }
 
 /// A turn, with its answer once there is one.
-pub(crate) fn turn(turn: &TurnView) -> Value {
+pub fn turn(turn: &TurnView) -> Value {
     let state = match turn.state {
         TurnState::Waiting => "waiting",
         TurnState::Live => "running",
@@ -52,6 +52,6 @@ pub(crate) fn turn(turn: &TurnView) -> Value {
     })
 }
 
-pub(crate) fn lane(lane: &LaneFigure) -> Value {
+pub fn lane(lane: &LaneFigure) -> Value {
     json!({ "name": lane.name, "limit": lane.limit, "active": lane.active, "pending": lane.pending })
 }
