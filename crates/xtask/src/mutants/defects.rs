@@ -506,7 +506,7 @@ const DISPATCHING: &[Defect] = &[
                 to: r#"reasons.extend((!queue.is_open && !crate::defect("queue-switch-ignored")).then(queue::closed_reason));"#,
             },
             Edit {
-                file: PLAN,
+                file: "crates/gt-core/src/plan/policy.rs",
                 from: r"self.queue.as_ref().is_some_and(|queue| queue.is_open)",
                 to: r#"self.queue.as_ref().is_some_and(|queue| queue.is_open || crate::defect("queue-switch-ignored"))"#,
             },

@@ -105,7 +105,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "never-swept",
         what: "Nobody searches open convoys for what is stranded.",
         edits: &[Edit {
-            file: DAEMON,
+            file: "crates/gt-engine/src/daemon/chores.rs",
             from: r"if is_needed { self.store.sweep(&stamp) }",
             to: r#"if is_needed && !crate::defect("never-swept") { self.store.sweep(&stamp) }"#,
         }],
