@@ -32,6 +32,11 @@ pub enum Taken {
     Obeyed(String),
 }
 
+/// What a sender calls a message, as the store knows it: the same name means the same message only within a session.
+pub fn source(id: &str, session: &str) -> String {
+    format!("{id} {session}")
+}
+
 /// Takes what came in by a channel; `bot` is our name there.
 pub fn take(
     store: &mut Store,

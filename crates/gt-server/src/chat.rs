@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::KeepAlive;
 use axum::response::{IntoResponse as _, Response, Sse};
 use futures_util::stream;
-use gt_engine::talk::Taken;
+use gt_engine::talk::{self, Taken};
 use gt_store::{NewMessage, SendOutcome, TurnState};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -28,7 +28,7 @@ use crate::app::{App, CHANNEL};
 use crate::body;
 use crate::desk::Desk;
 use crate::problem::Problem;
-use crate::sessions::{await_end, idempotency_key, is_full, source};
+use crate::sessions::{await_end, idempotency_key, is_full};
 
 /// Stands for the agent of the session, else the default one.
 const ANY_AGENT: &str = "gasworks";
@@ -103,7 +103,7 @@ pub(crate) async fn complete(State(app): State<Arc<App>>, headers: HeaderMap, bo
         text: ask.text(remembers)?,
         sender: ask.user.clone().unwrap_or_else(|| CHANNEL.to_owned()),
         channel: CHANNEL.to_owned(),
-        source: source(idempotency_key(&headers)?, &session),
+        source: idempotency_key(&headers)?.map(|id| talk::source(&id, &session)),
         agent,
         is_whole: true,
         session: session.clone(),

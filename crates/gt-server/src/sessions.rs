@@ -9,7 +9,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use gt_core::session::TurnOutcome;
-use gt_engine::talk::{Taken, shape};
+use gt_engine::talk::{self, Taken, shape};
 use gt_store::{Address, NewMessage, SendOutcome, Sent, TurnState, TurnView};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ impl Ask {
             text: self.text,
             sender: name("sender", self.sender)?.unwrap_or_else(|| CHANNEL.to_owned()),
             channel: CHANNEL.to_owned(),
-            source: source(id, &session),
+            source: id.map(|id| talk::source(&id, &session)),
             agent: name("agent", self.agent)?,
             lane: name("lane", self.lane)?,
             deliver,
@@ -89,11 +89,6 @@ impl Ask {
             session,
         })
     }
-}
-
-/// The same name means the same message only within a session.
-pub(crate) fn source(id: Option<String>, session: &str) -> Option<String> {
-    id.map(|id| format!("{id} {session}"))
 }
 
 /// The name that a header gives to a message.

@@ -47,7 +47,7 @@ pub(crate) struct SendArgs {
     /// Who says it; else you
     #[arg(long, value_name = "NAME")]
     sender: Option<String>,
-    /// A name for this message: sent twice under one name it is taken once
+    /// A name for this message: sent twice under one name to a session it is taken once
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// Deliver the answer by this channel
@@ -73,11 +73,11 @@ pub(crate) fn run(context: &Context, args: SendArgs) -> Result<ExitCode, Failure
     // Whoever waits for an answer inside a run is waited for.
     let parent = variable("GT_RUN").filter(|_| args.wait);
     let message = NewMessage {
+        source: args.id.map(|id| talk::source(&id, &args.session)),
         session: args.session,
         text: if args.text == "-" { from_stdin()? } else { args.text },
         sender: args.sender.unwrap_or_else(|| context.actor()),
         channel: CHANNEL.to_owned(),
-        source: args.id,
         agent: args.agent,
         lane: args.lane,
         deliver: args.channel.map(|channel| Address { channel, recipient: args.to, reply_to: None }),

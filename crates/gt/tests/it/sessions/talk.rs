@@ -98,6 +98,18 @@ fn rapid_messages_become_one_turn() {
 }
 
 #[test]
+fn a_name_counts_once_within_a_session_and_not_beyond_it() {
+    let table = Table::new(ECHO);
+    let send = |session: &str, text: &str| {
+        table.town.gt(["send", session, text, "--id", "k1", "--wait", "--json"]).json()["reply"].clone()
+    };
+    assert_eq!(send("dm:a", "one"), "re one");
+    assert_eq!(send("dm:a", "two"), "re one", "it is the same message");
+    assert_eq!(send("dm:b", "three"), "re three", "it is another session's");
+    assert_eq!(table.lines().len(), 4, "{:?}", table.lines());
+}
+
+#[test]
 fn a_conversation_in_a_pipe_ends_with_its_last_answer() {
     let table = Table::new(ECHO);
     let said = table.town.call(["chat", "dm:a"]).stdin(b"first\n\nsecond\n/history\n").run();
