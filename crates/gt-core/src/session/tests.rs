@@ -34,6 +34,7 @@ fn rapid_messages_of_one_sender_become_one_turn() {
     assert_eq!(rules.admit(&[long], "a", 5, at(500)), waits(1300, &[]), "it would become too long");
     let at_once = Rules { debounce: SignedDuration::ZERO, ..rules };
     assert_eq!(at_once.admit(&[turn(1, "a", 0, 0)], "a", 5, at(0)), waits(0, &[]), "no debounce, no collapsing");
+    assert_eq!(at_once.admit(&[turn(1, "a", 1, 1)], "a", 5, at(0)), waits(0, &[]), "whoever was quicker");
 }
 
 #[test]
