@@ -202,7 +202,8 @@ struct Next {
     key: String,
     agent: Option<String>,
     text: String,
-    parent: Option<String>,
+    /// Whether a run waits for it, or for one that waits behind it.
+    is_awaited: bool,
     conversation: Option<String>,
     talks_to: Option<String>,
     n_live: i64,
@@ -239,11 +240,15 @@ fn claim_in(
     Ok(())
 }
 
-/// The first of those that could start in a lane; in one that is full, only those that somebody waits for.
+/// Sessions that runs wait for.
+const AWAITED: &str = "(SELECT session FROM turn WHERE parent IS NOT NULL AND state <> 'ended')";
+
+/// The first of those that could start in a lane; in one that is full, only those of sessions that somebody waits for.
 fn page(tx: &Connection, lane: &str, is_free: bool, now: Timestamp) -> Result<Vec<Next>> {
-    let only = if is_free { "" } else { "AND turn.parent IS NOT NULL" };
+    let only = if is_free { String::new() } else { format!("AND turn.session IN {AWAITED}") };
     let sql = format!(
-        "SELECT turn.id, turn.session, key, coalesce(turn.agent, session.agent), text, parent, conversation, talks_to, n_live
+        "SELECT turn.id, turn.session, key, coalesce(turn.agent, session.agent), text, turn.session IN {AWAITED},
+           conversation, talks_to, n_live
          FROM session JOIN turn ON turn.id = session.next_turn
          WHERE next_turn IS NOT NULL AND next_lane = ?1 AND next_at <= ?2 {only} ORDER BY next_turn LIMIT {PAGE}"
     );
@@ -255,7 +260,7 @@ fn page(tx: &Connection, lane: &str, is_free: bool, now: Timestamp) -> Result<Ve
             key: row.get(2)?,
             agent: row.get(3)?,
             text: row.get(4)?,
-            parent: row.get(5)?,
+            is_awaited: row.get(5)?,
             conversation: row.get(6)?,
             talks_to: row.get(7)?,
             n_live: row.get(8)?,
@@ -270,13 +275,25 @@ struct Place {
     rides: Option<String>,
 }
 
-/// The place of the run that waits for this turn, if that lives and has not lent it to another. It stays one of its lane, even
-/// when whoever lent it has ended first.
+/// The place of a run that waits for this turn, or for one behind it, if that lives and has not lent it to another. It stays
+/// one of its lane, even when whoever lent it has ended first.
 fn lender(tx: &Connection, next: &Next, room: &Room<'_>) -> Result<Option<Place>> {
-    let Some(parent) = next.parent.as_ref().filter(|parent| !room.lent.contains(*parent)) else { return Ok(None) };
-    let sql = "SELECT lane FROM run WHERE id = ?1 AND state <> 'ended' AND stop_at IS NULL AND lane IS NOT NULL";
-    let lane: Option<String> = tx.prepare_cached(sql)?.query_row([parent], |row| row.get(0)).optional()?;
-    Ok(lane.map(|lane| Place { lane, rides: Some(parent.clone()) }))
+    if !next.is_awaited {
+        return Ok(None);
+    }
+    let mut query = tx.prepare_cached(
+        "SELECT run.id, run.lane FROM turn JOIN run ON run.id = turn.parent
+         WHERE turn.session = ?1 AND turn.state = 'waiting'
+           AND run.state <> 'ended' AND run.stop_at IS NULL AND run.lane IS NOT NULL ORDER BY turn.id",
+    )?;
+    let places = query.query_map([next.session], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    for place in places {
+        let (host, lane) = place?;
+        if !room.lent.contains(&host) {
+            return Ok(Some(Place { lane, rides: Some(host) }));
+        }
+    }
+    Ok(None)
 }
 
 fn is_agent_full(tx: &Connection, policy: &Policy, agent: &str) -> Result<bool> {

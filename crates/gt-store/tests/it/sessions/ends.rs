@@ -185,6 +185,25 @@ fn nested_work_has_the_place_of_whoever_waits_for_it() {
 }
 
 #[test]
+fn what_is_ahead_of_nested_work_has_the_place_of_whoever_waits_behind_it() {
+    let mut desk = Desk::with_main(1);
+    desk.send("dm:a", "root");
+    assert_eq!(desk.starts(), ["root"]);
+    desk.send("dm:b", "first");
+    desk.send("dm:b", "second");
+    desk.send("dm:z", "stranger");
+    assert_eq!(desk.starts(), Vec::<String>::new(), "the lane is full, and nobody waits");
+    let nested = NewMessage { parent: Some("run-1".into()), ..message("dm:b", "nested") };
+    desk.try_send(nested).expect("it is taken");
+    assert_eq!(desk.starts(), ["first"]);
+    assert_eq!(desk.starts(), Vec::<String>::new(), "a place is lent once");
+    assert_eq!(desk.answer("run-2", "yes"), ["second"]);
+    assert_eq!(desk.answer("run-3", "yes"), ["nested"]);
+    assert_eq!(desk.answer("run-4", "yes"), Vec::<String>::new());
+    assert_eq!(desk.answer("run-1", "yes"), ["stranger"]);
+}
+
+#[test]
 fn a_run_cannot_wait_for_what_waits_for_it() {
     let mut desk = Desk::with_main(9);
     let ask = |desk: &mut Desk, parent: &str, session: &str| {
