@@ -16,7 +16,7 @@ use crate::rows::{micros, timestamp};
 use crate::store::{Stamp, Store};
 
 /// Why all that ran or waited gave way.
-const INTERRUPTED: &str = "a newer message took its place";
+pub(super) const INTERRUPTED: &str = "a newer message took its place";
 
 /// A message as it comes in.
 #[derive(Debug, Clone, Default)]

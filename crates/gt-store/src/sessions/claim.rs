@@ -10,6 +10,7 @@ use gt_core::plan::{Policy, TroubleOf};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::arrive::INTERRUPTED;
 use super::refresh;
 use crate::dispatch::claim::Claimant;
 use crate::dispatch::{scene, scheduler};
@@ -250,10 +251,12 @@ fn page(tx: &Connection, lane: &str, is_free: bool, now: Timestamp) -> Result<Ve
         "SELECT turn.id, turn.session, key, coalesce(turn.agent, session.agent), text, turn.session IN {AWAITED},
            conversation, talks_to, n_live
          FROM session JOIN turn ON turn.id = session.next_turn
-         WHERE next_turn IS NOT NULL AND next_lane = ?1 AND next_at <= ?2 {only} ORDER BY next_turn LIMIT {PAGE}"
+         WHERE next_turn IS NOT NULL AND next_lane = ?1 AND next_at <= ?2 {only}
+           AND (n_live = 0 OR NOT EXISTS (SELECT 1 FROM turn AS old JOIN run ON run.id = old.run
+                  WHERE old.session = session.id AND old.state = 'live' AND run.stop_reason = ?3)) ORDER BY next_turn LIMIT {PAGE}"
     );
     let mut query = tx.prepare_cached(&sql)?;
-    let rows = query.query_map(params![lane, micros(now)], |row| {
+    let rows = query.query_map(params![lane, micros(now), INTERRUPTED], |row| {
         Ok(Next {
             id: row.get(0)?,
             session: row.get(1)?,

@@ -176,6 +176,19 @@ fn an_interrupting_message_waits_until_the_old_run_has_really_ended() {
 }
 
 #[test]
+fn nor_does_one_run_beside_the_old_runs_of_a_group() {
+    let mut desk = Desk::new();
+    desk.send("group:g", "r1");
+    desk.send("group:g", "r2");
+    assert_eq!(desk.starts(), ["r1", "r2"]);
+    desk.rules.mode = Mode::Interrupt;
+    desk.send("group:g", "r3");
+    assert_eq!(desk.starts(), Vec::<String>::new(), "both are still there");
+    assert_eq!(desk.end(killed("run-1")), Vec::<String>::new(), "one is still there");
+    assert_eq!(desk.end(killed("run-2")), ["r3"]);
+}
+
+#[test]
 fn debounce_collapses_what_one_sender_says_in_a_row() {
     let mut desk = Desk::new();
     desk.rules.debounce = SignedDuration::from_millis(200);
