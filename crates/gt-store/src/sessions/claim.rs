@@ -225,13 +225,14 @@ fn claim_in(
             return Ok(());
         }
         let agent = next.agent.clone().unwrap_or_else(|| claimant.policy.default_agent.clone());
-        if room.held_up.contains(&agent) || is_agent_full(tx, claimant.policy, &agent)? {
+        if room.held_up.contains(&agent) {
             continue;
         }
-        let own = room.is_free(&lane).then(|| Place { lane: lane.clone(), rides: None });
-        let place = match own {
-            Some(place) => Some(place),
-            None => lender(tx, &next, room)?,
+        let is_full = is_agent_full(tx, claimant.policy, &agent)?;
+        let place = if room.is_free(&lane) && !is_full {
+            Some(Place { lane: lane.clone(), rides: None })
+        } else {
+            lender(tx, &next, room, is_full.then_some(&agent))?
         };
         let Some(place) = place else { continue };
         let run = (claimant.new_run)();
@@ -279,17 +280,19 @@ struct Place {
 }
 
 /// The place of a run that waits for this turn, or for one behind it, if that lives and has not lent it to another. It stays
-/// one of its lane, even when whoever lent it has ended first.
-fn lender(tx: &Connection, next: &Next, room: &Room<'_>) -> Result<Option<Place>> {
+/// one of its lane, even when whoever lent it has ended first. Where an agent has no place left, it is one of that agent's.
+fn lender(tx: &Connection, next: &Next, room: &Room<'_>, agent: Option<&String>) -> Result<Option<Place>> {
     if !next.is_awaited {
         return Ok(None);
     }
     let mut query = tx.prepare_cached(
         "SELECT run.id, run.lane FROM turn JOIN run ON run.id = turn.parent
          WHERE turn.session = ?1 AND turn.state = 'waiting'
-           AND run.state <> 'ended' AND run.stop_at IS NULL AND run.lane IS NOT NULL ORDER BY turn.id",
+           AND run.state <> 'ended' AND run.stop_at IS NULL AND run.lane IS NOT NULL
+           AND (?2 IS NULL OR run.agent = ?2) ORDER BY turn.id",
     )?;
-    let places = query.query_map([next.session], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    let places = query
+        .query_map(params![next.session, agent], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
     for place in places {
         let (host, lane) = place?;
         if !room.lent.contains(&host) {

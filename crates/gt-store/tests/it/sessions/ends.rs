@@ -204,6 +204,22 @@ fn what_is_ahead_of_nested_work_has_the_place_of_whoever_waits_behind_it() {
 }
 
 #[test]
+fn nested_work_has_the_place_of_its_agent_too() {
+    let mut desk = Desk::with_main(9);
+    desk.policy.caps.agents.insert(desk.policy.default_agent.clone(), 1);
+    desk.send("dm:a", "root");
+    desk.send("dm:z", "stranger");
+    assert_eq!(desk.starts(), ["root"]);
+    for session in ["dm:b", "dm:c"] {
+        desk.try_send(NewMessage { parent: Some("run-1".into()), ..message(session, session) }).expect("it is taken");
+    }
+    assert_eq!(desk.starts(), ["dm:b"], "a place is lent once");
+    assert_eq!(desk.answer("run-2", "yes"), ["dm:c"]);
+    assert_eq!(desk.answer("run-3", "yes"), Vec::<String>::new());
+    assert_eq!(desk.answer("run-1", "yes"), ["stranger"]);
+}
+
+#[test]
 fn a_run_cannot_wait_for_what_waits_for_it() {
     let mut desk = Desk::with_main(9);
     let ask = |desk: &mut Desk, parent: &str, session: &str| {
