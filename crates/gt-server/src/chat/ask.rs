@@ -1,5 +1,6 @@
 //! A question as OpenAI's clients put it, and the message that it becomes.
 
+use gt_core::session::Command;
 use serde::Deserialize;
 
 use crate::problem::Problem;
@@ -59,7 +60,8 @@ impl Ask {
         let question = last.text()?;
         let earlier: Vec<String> = earlier.iter().map(Line::told).collect::<Result<_, _>>()?;
         let earlier: Vec<String> = earlier.into_iter().filter(|told| !told.is_empty()).collect();
-        if is_known || earlier.is_empty() {
+        // A command is obeyed, whatever was said before.
+        if is_known || earlier.is_empty() || Command::parse(&question, None).is_some() {
             return Ok(question);
         }
         Ok(format!("This was said before:\n\n{}\n\nNow answer this:\n\n{question}", earlier.join("\n\n")))
@@ -121,6 +123,12 @@ mod tests {
         let all = "This was said before:\n\n[system]\nBe brief.\n\n[user]\nOne?\n\n[assistant]\n1\n\nNow answer this:\n\nTwo?\nThree?";
         assert_eq!(text(&messages, false), Ok(all.to_owned()));
         assert_eq!(text(&json!([{ "role": "user", "content": "One?" }]), false), Ok("One?".to_owned()));
+    }
+
+    #[test]
+    fn a_command_is_one_whatever_was_said_before() {
+        let messages = json!([{ "role": "user", "content": "One?" }, { "role": "user", "content": "/stop" }]);
+        assert_eq!(text(&messages, false), Ok("/stop".to_owned()));
     }
 
     #[test]
