@@ -106,8 +106,12 @@ impl Herald {
                 else {
                     continue;
                 };
-                let voice = state.voices.entry(run.id.clone());
-                let voice = voice.or_insert_with(|| self.voice(session, turn.id, &run.id, &run.agent));
+                if !state.voices.contains_key(&run.id) {
+                    state.voices.insert(run.id.clone(), self.voice(session, turn.id, &run.id, &run.agent));
+                    // Nobody has heard of it yet, whoever was here before.
+                    state.tell_all_of(&run.id);
+                }
+                let Some(voice) = state.voices.get(&run.id) else { continue };
                 // The rest comes when the run says more, or ends.
                 let so_far = voice.so_far(&run.id);
                 if !so_far.is_empty() {
@@ -255,7 +259,45 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
+    use gt_core::lane::Lanes;
+    use gt_core::plan::{PerSide, Policy};
+    use gt_core::session::Rules;
+    use gt_store::{Claimant, Findings, NewMessage, Stamp};
+    use jiff::Timestamp;
+
     use super::*;
+
+    #[test]
+    fn who_was_there_first_hears_what_is_found_for_the_next_one() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let stamp = Stamp::new(Timestamp::UNIX_EPOCH, "me");
+        let (town, _) = Town::init(dir.path(), &stamp).expect("it can be made");
+        let mut store = town.open_store().expect("it is there");
+        let current = Arc::new(Current::of(&town));
+        let herald = Herald { town: town.clone(), current, state: Mutex::default() };
+        let first = herald.listen(&mut store, "dm:a", true).expect("it can be heard");
+        // A run that speaks before it is told that it has started.
+        let message = NewMessage {
+            session: "dm:a".into(),
+            text: "x".into(),
+            agent: Some("plain".into()),
+            is_whole: true,
+            ..NewMessage::default()
+        };
+        store.send(&[message], &Rules::default(), &Lanes::default(), &stamp).expect("it is taken");
+        let (policy, mut new_run) = (Policy::default(), || "r".to_owned());
+        let limits = PerSide::both(None);
+        let mut claimant = Claimant { policy: &policy, starter: "me", new_run: &mut new_run, limits, n_before: 0 };
+        store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("it is claimed");
+        std::fs::create_dir_all(town.logs_dir()).expect("it can be made");
+        std::fs::write(town.log_path("r"), "Hello").expect("it can be written");
+        let second = herald.listen(&mut store, "dm:a", true).expect("it can be heard");
+        for mut ear in [first, second] {
+            let heard = ear.try_recv();
+            assert!(matches!(&heard, Ok(Word::Said(said)) if said.text == "Hello"), "{heard:?}");
+            assert!(ear.try_recv().is_err(), "once");
+        }
+    }
 
     #[test]
     fn who_does_not_listen_is_let_go_and_who_listens_hears_everything() {
