@@ -10,7 +10,7 @@ use crate::problem::Problem;
 pub(super) struct Ask {
     pub(super) model: String,
     messages: Vec<Line>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) stream: bool,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) stream_options: StreamOptions,
@@ -20,7 +20,7 @@ pub(super) struct Ask {
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct StreamOptions {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) include_usage: bool,
 }
 
@@ -146,5 +146,8 @@ mod tests {
             json!({ "model": "m", "messages": [], "stream": true, "stream_options": null, "user": null, "tools": [] });
         let ask: Ask = serde_json::from_value(ask).expect("a question");
         assert!(ask.stream && !ask.stream_options.include_usage);
+        let ask = json!({ "model": "m", "messages": [], "stream": null, "stream_options": { "include_usage": null } });
+        let ask: Ask = serde_json::from_value(ask).expect("a question");
+        assert!(!ask.stream && !ask.stream_options.include_usage);
     }
 }
