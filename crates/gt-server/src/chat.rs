@@ -28,7 +28,7 @@ use crate::app::{App, CHANNEL};
 use crate::body;
 use crate::desk::Desk;
 use crate::problem::Problem;
-use crate::sessions::{await_end, idempotency_key, is_full};
+use crate::sessions::{asking_run, await_end, idempotency_key, is_full};
 
 /// Stands for the agent of the session, else the default one.
 const ANY_AGENT: &str = "gasworks";
@@ -105,6 +105,7 @@ pub(crate) async fn complete(State(app): State<Arc<App>>, headers: HeaderMap, bo
         channel: CHANNEL.to_owned(),
         source: idempotency_key(&headers)?.map(|id| talk::source(&id, &session)),
         agent,
+        parent: asking_run(&headers)?,
         is_whole: true,
         session: session.clone(),
         ..NewMessage::default()

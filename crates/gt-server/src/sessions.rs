@@ -93,10 +93,19 @@ impl Ask {
 
 /// The name that a header gives to a message.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    header(headers, "idempotency-key")
+}
+
+/// The run that waits for the answer, if it says so: it lends its place, and does not wait for itself.
+pub(crate) fn asking_run(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    header(headers, "x-gasworks-run")
+}
+
+fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, Problem> {
     let text = |value: &axum::http::HeaderValue| {
-        value.to_str().map(str::to_owned).map_err(|_| Problem::bad("`Idempotency-Key` is not plain text"))
+        value.to_str().map(str::to_owned).map_err(|_| Problem::bad(format!("`{name}` is not plain text")))
     };
-    headers.get("idempotency-key").map(text).transpose()
+    headers.get(name).map(text).transpose()
 }
 
 pub(crate) async fn send(
@@ -109,6 +118,7 @@ pub(crate) async fn send(
     let ask: Ask = body::json(body).await?;
     let wants_answer = ask.wait;
     let message = ask.message(key.clone(), idempotency_key(&headers)?)?;
+    let message = NewMessage { parent: asking_run(&headers)?.filter(|_| wants_answer), ..message };
     message.agent.iter().try_for_each(|agent| app.check_agent(agent))?;
     // Heard of from before it is sent, so that nothing falls between the two.
     let ear = if wants_answer { Some(app.listen(&key, false).await?) } else { None };

@@ -48,6 +48,24 @@ fn a_message_is_answered_and_can_be_looked_at_afterwards() {
 }
 
 #[test]
+fn a_run_that_asks_and_waits_lends_its_place() {
+    let first = "case $said in first) touch \"$HOME/begun\"; while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done;; esac";
+    let place = Place::with(&format!("{first}; {ECHOES}"), &[("lanes.main", "1")]);
+    place.post(&messages("dm:a"), &json!({ "text": "first" })).ok(202);
+    place.fleet.until_seen("the first turn", || place.fleet.home("begun").exists());
+    let turns = place.get("/v1/sessions/dm:a/turns").ok(200);
+    let head = format!("X-Gasworks-Run: {}\r\n", turns[0]["run"].as_str().expect("it runs"));
+    let ask = |path: &str, body: &Value| place.caller().call("POST", path, &head, body.to_string());
+    let nested = json!({ "text": "second", "lane": "main", "wait": true });
+    assert_eq!(ask(&messages("dm:b"), &nested).ok(200)["reply"], "You said: second");
+    let question = json!({ "model": "gasworks", "messages": [{ "role": "user", "content": "third" }] });
+    let answer = ask("/v1/chat/completions", &question).ok(200);
+    assert_eq!(answer["choices"][0]["message"]["content"], "You said: third");
+    assert_eq!(ask(&messages("dm:a"), &nested).status, 409, "it would wait for itself");
+    place.fleet.open_gate("gate");
+}
+
+#[test]
 fn names_of_sessions_may_hold_anything_that_can_be_seen() {
     let place = Place::new("printf '%s' \"$GT_SESSION\"");
     for (path, key) in [("a%2Fb%20c%3F", "a/b c?"), ("gr%C3%BC%C3%9Fe", "gr\u{fc}\u{df}e"), ("100%25", "100%")] {
