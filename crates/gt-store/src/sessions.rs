@@ -144,13 +144,17 @@ impl Store {
         })
     }
 
-    /// Has the next turn of a session begin a conversation of its own; says whether there was one.
+    /// Has the next turn of a session begin a conversation of its own, whatever runs now; says whether there was one.
     pub fn forget_conversation(&mut self, key: &str, stamp: &Stamp) -> std::result::Result<bool, StoreError> {
         self.write(stamp, |tx| {
             let sql = "UPDATE session SET conversation = NULL, talks_to = NULL, tokens = NULL, is_crowded = 0
                        WHERE key = ?1 AND conversation IS NOT NULL";
             let is_changed = tx.execute(sql, [key])? > 0;
             if let Some(session) = by_key(tx, key)? {
+                // Nobody goes on with what is being said either.
+                let sql = "UPDATE run SET is_aside = 1 WHERE state <> 'ended'
+                             AND id IN (SELECT run FROM turn WHERE session = ?1 AND state = 'live')";
+                tx.execute(sql, [session.id])?;
                 refresh(tx, session.id)?;
             }
             Ok(is_changed)

@@ -157,6 +157,24 @@ fn a_start_that_fails_is_tried_again_and_then_given_up() {
 }
 
 #[test]
+fn a_conversation_that_was_forgotten_is_not_remembered_by_what_ran_meanwhile() {
+    let mut desk = Desk::new();
+    desk.send("dm:a", "1");
+    desk.starts();
+    desk.answer("run-1", "one");
+    desk.send("dm:a", "2");
+    assert_eq!(desk.start()[0].resumes.as_deref(), Some("c-run-1"));
+    let stamp = desk.town.stamp();
+    assert!(desk.town.store.forget_conversation("dm:a", &stamp).expect("it answers"));
+    desk.answer("run-2", "two");
+    desk.send("dm:a", "3");
+    assert_eq!(desk.start()[0].resumes, None, "it begins anew");
+    desk.answer("run-3", "three");
+    desk.send("dm:a", "4");
+    assert_eq!(desk.start()[0].resumes.as_deref(), Some("c-run-3"), "and goes on with that");
+}
+
+#[test]
 fn nested_work_has_the_place_of_whoever_waits_for_it() {
     let mut desk = Desk::with_main(1);
     desk.set_lane("subagent", 1);
