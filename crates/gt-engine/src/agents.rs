@@ -38,7 +38,7 @@ pub struct Agent {
     pub speaks: Option<Vendor>,
     env: BTreeMap<String, String>,
     /// Variables that it must not inherit.
-    cleared: &'static [&'static str],
+    cleared: Vec<String>,
 }
 
 /// Looks an agent kind up; the error says what is missing.
@@ -68,8 +68,21 @@ pub fn find(config: &Config, name: &str) -> Result<Agent, String> {
         cleared: preset
             .or_else(|| presets::of(speaks(config, name)?.as_str()))
             .map(|preset| preset.cleared)
-            .unwrap_or_default(),
+            .unwrap_or_default()
+            .iter()
+            .map(|name| (*name).to_owned())
+            .chain(secrets_of_channels(config))
+            .collect(),
     })
+}
+
+/// Variables that hold secrets of channels: whoever writes there talks to an agent, which could tell them.
+fn secrets_of_channels(config: &Config) -> Vec<String> {
+    let secrets = config
+        .names("channels")
+        .into_iter()
+        .flat_map(|channel| ["token", "secret"].map(|leaf| config.secret(&join(&["channels", channel, leaf]))));
+    secrets.flatten().filter_map(|secret| secret.variable().map(str::to_owned)).collect()
 }
 
 fn no_command(name: &str) -> String {

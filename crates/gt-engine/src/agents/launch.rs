@@ -156,7 +156,7 @@ pub(super) fn inherited(agent: &Agent) -> BTreeMap<String, String> {
 }
 
 pub(super) fn is_inherited(agent: &Agent, name: &str) -> bool {
-    !NOT_INHERITED.contains(&name) && !agent.cleared.contains(&name)
+    !NOT_INHERITED.contains(&name) && !agent.cleared.iter().any(|cleared| cleared == name)
 }
 
 /// What is inherited, with what the run has to know.

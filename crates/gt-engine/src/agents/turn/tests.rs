@@ -97,6 +97,16 @@ fn nothing_of_a_surrounding_run_is_passed_on() {
 }
 
 #[test]
+fn no_agent_inherits_the_secrets_of_channels() {
+    let text = "agents.echo.headless = [\"cat\"]
+        channels.tg = { kind = \"telegram\", token = \"env:BOT\" }
+        channels.hook = { kind = \"webhook\", url = \"http://localhost\", secret = \"env:HUSH\" }
+        channels.open = { kind = \"webhook\", url = \"http://localhost\", secret = \"HOME\" }";
+    let agent = find(&Config::parse(text).expect("it is a config"), "echo").expect("it is one");
+    assert_eq!(["BOT", "HUSH", "HOME"].map(|name| is_inherited(&agent, name)), [false, false, true]);
+}
+
+#[test]
 fn a_users_own_turn_is_started_as_it_stands() {
     let config = "[agents.mine]\nheadless = [\"bash\", \"turn.sh\", \"{conversation}\"]\nspeaks = \"codex\"\n\
         [agents.claude]\ncommand = [\"wrap\"]\nheadless = [\"wrap\", \"-p\"]\n\
