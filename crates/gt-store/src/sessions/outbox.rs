@@ -32,8 +32,10 @@ pub struct Parcel {
     pub tries: i64,
 }
 
-/// Of each recipient of a channel the oldest that waits: the others wait for it.
-const OLDEST: &str = "id IN (SELECT min(id) FROM outbox WHERE state = 'waiting' AND channel = ?1 GROUP BY recipient)";
+/// Of each recipient of a channel the oldest that waits: the others wait for it. Where none is named, each session is one, so
+/// that what a receiver cannot take holds up nobody else's.
+const OLDEST: &str = "id IN (SELECT min(id) FROM outbox WHERE state = 'waiting' AND channel = ?1
+    GROUP BY recipient, CASE WHEN recipient IS NULL THEN session END)";
 
 const SELECT: &str =
     "SELECT id, key, channel, recipient, reply_to, session, run, outcome, text, sent_parts, made_at, tries,
@@ -109,9 +111,10 @@ impl Store {
     ) -> std::result::Result<Option<Parcel>, StoreError> {
         self.read(|tx| {
             let sql = format!(
-                "{SELECT} WHERE state = 'waiting' AND channel = ?1 AND recipient IS ?2 AND id > ?3 ORDER BY id LIMIT 1"
+                "{SELECT} WHERE state = 'waiting' AND channel = ?1 AND recipient IS ?2 AND id > ?3
+                   AND (recipient IS NOT NULL OR session = ?4) ORDER BY id LIMIT 1"
             );
-            let arguments = params![parcel.to.channel, parcel.to.recipient, parcel.id];
+            let arguments = params![parcel.to.channel, parcel.to.recipient, parcel.id, parcel.session];
             let next =
                 tx.prepare_cached(&sql)?.query_row(arguments, |row| Ok((from_row(row)?, timestamp(row.get(12)?))));
             Ok(next.optional()?.filter(|(_, at)| *at <= now).map(|(next, _)| next))

@@ -71,3 +71,23 @@ fn what_nobody_delivers_is_found_once_it_is_old() {
     assert_eq!(others(&["hook", "tg"], now), [""; 0]);
     assert_eq!(others(&["hook"], now - SECOND * 2), [""; 0]);
 }
+
+#[test]
+fn where_no_recipient_is_named_sessions_do_not_hold_up_each_other() {
+    let mut desk = Desk::with_main(9);
+    for session in ["dm:a", "dm:b", "dm:a", "dm:b"] {
+        let to = Address { channel: "hook".to_owned(), recipient: None, reply_to: None };
+        desk.try_send(NewMessage { deliver: Some(to), ..message(session, "hi") }).expect("it is taken");
+        let run = desk.start().remove(0).run;
+        desk.answer(&run, "fine");
+    }
+    let (now, stamp) = (desk.town.now, desk.town.stamp());
+    let due = |desk: &mut Desk| desk.town.store.due_parcels("hook", now, 9).expect("it answers");
+    let first = due(&mut desk);
+    assert_eq!(first.iter().map(|parcel| &*parcel.key).collect::<Vec<_>>(), ["turn-1", "turn-2"]);
+    desk.town.store.not_delivered(&first[0], "no", Some(now + SECOND), &stamp).expect("it is recorded");
+    desk.town.store.delivered(first[1].id, &stamp).expect("it is recorded");
+    let next = desk.town.store.due_parcel_after(&first[1], now).expect("it answers").map(|parcel| parcel.key);
+    assert_eq!(next.as_deref(), Some("turn-4"), "the third waits behind the first");
+    assert_eq!(due(&mut desk).iter().map(|parcel| &*parcel.key).collect::<Vec<_>>(), ["turn-4"]);
+}
