@@ -112,7 +112,7 @@ fn a_name_counts_once_within_a_session_and_not_beyond_it() {
 #[test]
 fn a_conversation_in_a_pipe_ends_with_its_last_answer() {
     let table = Table::new(ECHO);
-    let said = table.town.call(["chat", "dm:a"]).stdin(b"first\n\nsecond\n/history\n").run();
+    let said = table.town.call(["chat", "dm:a"]).stdin(b"first\n\nsecond\n").run();
     assert!(said.stdout.contains("re first") && said.stdout.ends_with("re second\n"), "{said}");
     let history = table.town.call(["chat", "dm:a"]).stdin(b"/history\n/quit\nnever sent\n").run();
     assert!(history.stdout.contains("> first\nre first\n> second\nre second"), "{history}");
