@@ -4,9 +4,11 @@ use std::io::Read as _;
 use std::process::ExitCode;
 
 use clap::Args;
+use gt_core::lane::POLECAT;
 use gt_core::session::{TEXT_BYTES_MAX, TurnOutcome};
 use gt_core::text::{many_lines, one_line};
 use gt_engine::Town;
+use gt_engine::agents::find_for_turns;
 use gt_engine::settings::Settings;
 use gt_engine::talk::{self, Attendant, Taken};
 use gt_store::{Address, NewMessage, SendOutcome, Sent, Store, TurnView};
@@ -61,11 +63,8 @@ pub(crate) struct SendArgs {
 pub(crate) fn run(context: &Context, args: SendArgs) -> Result<ExitCode, Failure> {
     let (town, mut store) = (context.town()?, context.store()?);
     let settings = context.settings(&town)?;
-    if let Some(lane) = args.lane.as_deref().filter(|lane| !settings.lanes().has(lane)) {
-        let lane = one_line(lane);
-        context.note(&format!(
-            "note: there is no lane `{lane}`, so it counts in `main`: `gt lane set {lane} 4` makes one"
-        ));
+    for doubt in doubts(&args, &settings) {
+        context.note(&format!("note: {doubt}"));
     }
     if let Some(channel) = args.channel.as_deref() {
         require_channel(&settings, channel)?;
@@ -109,6 +108,17 @@ pub(crate) fn require_channel(settings: &Settings, name: &str) -> Result<(), Fai
         names => format!("there are: {}", names.join(", ")),
     };
     Err(Failure::new(Kind::NotFound, format!("there is no channel `{}`", one_line(name))).hint(there))
+}
+
+/// What is taken as it stands, though its sender may have meant something else.
+fn doubts(args: &SendArgs, settings: &Settings) -> Vec<String> {
+    let lane = args.lane.as_deref().filter(|lane| !settings.lanes().has(lane)).map(|lane| match one_line(lane) {
+        lane if lane == POLECAT => "the lane `polecat` is the scheduler's own, so it counts in `main`".to_owned(),
+        lane => format!("there is no lane `{lane}`, so it counts in `main`: `gt lane set {lane} 4` makes one"),
+    });
+    let agent = args.agent.as_deref().and_then(|agent| find_for_turns(&settings.config, agent).err());
+    let agent = agent.map(|why| format!("{}; the message waits until then", one_line(&why)));
+    [lane, agent].into_iter().flatten().collect()
 }
 
 fn from_stdin() -> Result<String, Failure> {

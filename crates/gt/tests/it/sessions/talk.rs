@@ -66,6 +66,24 @@ fn what_is_not_understood_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn what_may_be_a_slip_is_taken_with_a_word() {
+    let table = Table::new(ECHO);
+    let words = ["send", "dm:a", "x", "--wait", "--lane", "polecat", "--channel", "hok"];
+    let unknown = ["send", "dm:b", "x", "--agent", "nobody", "--lane", "lain"];
+    snapshot!(session([table.town.gt(words), table.town.gt(unknown)]), @r"
+    $ gt send dm:a x --wait --lane polecat --channel hok
+    re x
+    ! note: the lane `polecat` is the scheduler's own, so it counts in `main`
+    ! note: there is no channel `hok`; the answer waits for one for 24 hours
+    $ gt send dm:b x --agent nobody --lane lain
+    Sent to dm:b.
+    ! note: there is no lane `lain`, so it counts in `main`: `gt lane set lain 4` makes one
+    ! note: agent `nobody` takes no chat turns; set `agents.nobody.headless`; the message waits until then
+    ! note: no daemon runs, so nothing starts by itself: `gt daemon start`
+    ");
+}
+
+#[test]
 fn lanes_follow_config_and_environment() {
     let table = Table::new(ECHO);
     let limits = |json: serde_json::Value| {
