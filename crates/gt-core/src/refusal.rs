@@ -86,6 +86,8 @@ pub enum Refusal {
     EmptyMessage,
     #[error("the message is longer than {most} bytes, and a session takes no more at once")]
     LongMessage { most: usize },
+    #[error("{most} runs wait for each other's answers already, one below the other")]
+    TooDeep { most: usize },
     #[error("`{key}` could not answer: what it does waits for this very run")]
     WaitsForItself { key: String },
     #[error("the {what} of polecat {rig}/{name} is in use")]
@@ -160,6 +162,7 @@ impl Refusal {
             Refusal::SessionKey { .. } => "name it like `dm:anna` or `group:ops`".to_owned(),
             Refusal::EmptyMessage => "say something: `gt send dm:anna 'How far are you?'`".to_owned(),
             Refusal::LongMessage { .. } => "put it into a file, and send the file's name".to_owned(),
+            Refusal::TooDeep { .. } => "answer yourself, or send without `--wait`".to_owned(),
             Refusal::WaitsForItself { key } => format!("send without waiting: `gt send {key} TEXT`"),
             Refusal::NoFreeId { .. } => "try again: ids are drawn by chance".to_owned(),
         }

@@ -6,12 +6,13 @@
 mod live;
 pub mod shape;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gt_core::plan::PerSide;
 use gt_core::refusal::Refusal;
 use gt_core::session::Command;
 use gt_store::{NewMessage, Sent, Stamp, Store, TurnState, TurnView};
+use jiff::Timestamp;
 
 pub use self::live::LiveReply;
 use crate::error::TownError;
@@ -23,6 +24,9 @@ use crate::town::Town;
 
 /// Without news the store is looked at again after so long: what waits for its time writes nothing.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// Who waits for longer wants to know why.
+const SOON: Duration = Duration::from_secs(3);
 
 /// What became of something that came in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,14 +107,34 @@ impl Attendant {
         self.news.wait(Some(LOOK_AGAIN));
     }
 
-    /// Waits for the end of a turn; `None`: there is no such turn.
-    pub fn await_end(&mut self, store: &mut Store, turn: i64) -> Result<Option<TurnView>, TownError> {
+    /// Waits for the end of a turn; `None`: there is no such turn. What keeps it from starting for a while is told, once for
+    /// each reason.
+    pub fn await_end(
+        &mut self,
+        store: &mut Store,
+        turn: i64,
+        mut tell: impl FnMut(&str),
+    ) -> Result<Option<TurnView>, TownError> {
+        let begin = Instant::now();
+        let mut told = None;
         loop {
             self.see_to_turns(store)?;
             match store.turn(turn)? {
-                Some(view) if view.state != TurnState::Ended => self.wait(),
+                Some(view) if view.state != TurnState::Ended => {
+                    let why = if begin.elapsed() < SOON { None } else { self.why_waiting(store, turn)? };
+                    if let Some(why) = why.filter(|why| told.as_ref() != Some(why)) {
+                        tell(&why);
+                        told = Some(why);
+                    }
+                    self.wait();
+                }
                 view => return Ok(view),
             }
         }
+    }
+
+    fn why_waiting(&self, store: &mut Store, turn: i64) -> Result<Option<String>, TownError> {
+        let policy = Settings::load(&self.town)?.policy(self.town.root());
+        Ok(store.why_waiting(turn, &policy, Timestamp::now())?)
     }
 }

@@ -10,7 +10,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use gt_core::session::TurnOutcome;
 use gt_engine::talk::{self, Taken, shape};
-use gt_store::{Address, NewMessage, SendOutcome, Sent, TurnState, TurnView};
+use gt_store::{Address, NewMessage, SendOutcome, Sent, StoreError, TurnState, TurnView};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -230,13 +231,18 @@ pub(crate) async fn show(State(app): State<Arc<App>>, path: KeyPath) -> Result<J
 
 pub(crate) async fn turns(State(app): State<Arc<App>>, path: KeyPath, page: Page) -> Result<Json<Vec<Value>>, Problem> {
     let (key, limit) = (app.session(path)?, limit(page)?);
-    let asked = key.clone();
-    let found = app.desk.read(move |store| match store.session(&asked)? {
-        Some(_) => store.turns(&asked, limit).map(Some),
-        None => Ok(None),
+    let (asked, settings, root) = (key.clone(), app.current.settings(), app.town.root().to_owned());
+    let found = app.desk.read(move |store| {
+        if store.session(&asked)?.is_none() {
+            return Ok(None);
+        }
+        let (policy, now) = (settings.policy(&root), Timestamp::now());
+        let turns = store.turns(&asked, limit)?;
+        let with_reason = |turn: TurnView| Ok((store.why_waiting(turn.id, &policy, now)?, turn));
+        turns.into_iter().map(with_reason).collect::<Result<Vec<_>, StoreError>>().map(Some)
     });
     let turns = found.await?.ok_or_else(|| unknown(&key))?;
-    Ok(Json(turns.iter().map(shape::turn).collect()))
+    Ok(Json(turns.iter().map(|(why, turn)| shape::turn(turn, why.as_deref())).collect()))
 }
 
 pub(crate) async fn lanes(State(app): State<Arc<App>>) -> Result<Json<Vec<Value>>, Problem> {

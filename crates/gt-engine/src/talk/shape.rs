@@ -28,8 +28,8 @@ pub fn session(session: &Session) -> Value {
     })
 }
 
-/// A turn, with its answer once there is one.
-pub fn turn(turn: &TurnView) -> Value {
+/// A turn, with its answer once there is one, or why it waits.
+pub fn turn(turn: &TurnView, why: Option<&str>) -> Value {
     let state = match turn.state {
         TurnState::Waiting => "waiting",
         TurnState::Live => "running",
@@ -47,6 +47,7 @@ pub fn turn(turn: &TurnView) -> Value {
         "run": turn.run,
         "reply": turn.reply,
         "error": turn.error,
+        "reason": why,
         "created_at": format(turn.made_at),
         "ended_at": turn.ended_at.map(format),
     })

@@ -15,6 +15,9 @@ use crate::events;
 use crate::rows::{micros, timestamp};
 use crate::store::{Stamp, Store};
 
+/// So deep may runs ask others who ask others: beyond that somebody goes in circles.
+const DEPTH_MAX: usize = 16;
+
 /// Why all that ran or waited gave way.
 pub(super) const INTERRUPTED: &str = "a newer message took its place";
 
@@ -120,6 +123,11 @@ fn take(
 ) -> Result<std::result::Result<Sent, Refusal>> {
     if let Some(sent) = repeated(tx, &message.channel, message.source.as_deref())? {
         return Ok(Ok(sent));
+    }
+    if let Some(parent) = &message.parent
+        && is_too_deep(tx, parent)?
+    {
+        return Ok(Err(Refusal::TooDeep { most: DEPTH_MAX }));
     }
     let session = get_or_make(tx, &message.session, stamp)?;
     if let Some(parent) = &message.parent
@@ -284,6 +292,20 @@ fn waiting(tx: &Connection, session: i64) -> Result<Vec<Waiting>> {
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Whether a run is as deep in nested work as work may be nested.
+fn is_too_deep(tx: &Connection, run: &str) -> Result<bool> {
+    let mut query = tx.prepare_cached(
+        "WITH RECURSIVE above (run, depth) AS (
+           SELECT ?1, 0
+           UNION ALL
+           SELECT turn.parent, depth + 1 FROM above JOIN run ON run.id = above.run JOIN turn ON turn.id = run.turn
+             WHERE turn.parent IS NOT NULL AND depth < ?2
+         )
+         SELECT max(depth) >= ?2 FROM above",
+    )?;
+    Ok(query.query_row(params![run, DEPTH_MAX as i64 - 1], |row| row.get(0))?)
 }
 
 /// Whether a session cannot answer a run before that run has ended: it is the run's own, or what runs or waits in it waits,

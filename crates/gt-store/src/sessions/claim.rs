@@ -102,7 +102,7 @@ fn is_any_due(tx: &Connection, now: Timestamp) -> Result<bool> {
 }
 
 /// What runs in each lane; whoever has the place of a run that waits for it does not count beside that.
-fn active(tx: &Connection, lanes: &Lanes) -> Result<BTreeMap<String, usize>> {
+pub(super) fn active(tx: &Connection, lanes: &Lanes) -> Result<BTreeMap<String, usize>> {
     let mut query = tx.prepare_cached(
         "SELECT run.lane, count(*) FROM run
            LEFT JOIN run AS host ON host.id = run.rides AND host.state <> 'ended'
@@ -302,7 +302,7 @@ fn lender(tx: &Connection, next: &Next, room: &Room<'_>, agent: Option<&String>)
     Ok(None)
 }
 
-fn is_agent_full(tx: &Connection, policy: &Policy, agent: &str) -> Result<bool> {
+pub(super) fn is_agent_full(tx: &Connection, policy: &Policy, agent: &str) -> Result<bool> {
     let Some(cap) = policy.caps.agents.get(agent) else { return Ok(false) };
     let sql = "SELECT count(*) FROM run WHERE state <> 'ended' AND agent = ?1";
     let n: i64 = tx.prepare_cached(sql)?.query_row([agent], |row| row.get(0))?;

@@ -89,7 +89,8 @@ pub(crate) fn run(context: &Context, args: SendArgs) -> Result<ExitCode, Failure
         Taken::Obeyed(answer) => obeyed(context, &message.session, &answer),
         Taken::Sent(sent) => match (attendant, sent.turn) {
             (Some(mut attendant), Some(turn)) if !context.is_dry_run() => {
-                let view = attendant.await_end(&mut store, turn)?;
+                let view = attendant
+                    .await_end(&mut store, turn, |why| context.note(&format!("waiting: {}", one_line(why))))?;
                 answered(context, &sent, view.as_ref())
             }
             _ => sent_off(context, &town, &mut store, &message.session, &sent),

@@ -157,19 +157,25 @@ fn show(context: &Context, args: &ShowArgs) -> Result<(), Failure> {
     let mut store = context.store()?;
     let session = require(&mut store, &args.key)?;
     let most = if args.limit == 0 { usize::MAX } else { args.limit };
-    let turns = store.turns(&args.key, most)?;
+    let town = context.town()?;
+    let policy = context.settings(&town)?.policy(town.root());
+    let mut turns = Vec::new();
+    for turn in store.turns(&args.key, most)? {
+        let why = store.why_waiting(turn.id, &policy, context.now())?;
+        turns.push((turn, why));
+    }
     if context.wants_json() {
         let mut body = shape::session(&session);
-        body["turns"] = turns.iter().map(shape::turn).collect();
+        body["turns"] = turns.iter().map(|(turn, why)| shape::turn(turn, why.as_deref())).collect();
         return context.json(&body);
     }
     let mut text = paint(BOLD, &one_line(&session.key));
     for (name, value) in fields(&session) {
         text.extend(["\n  ", &paint(DIM, &format!("{name:<12}")), " ", &value]);
     }
-    for turn in &turns {
+    for (turn, why) in &turns {
         text.push_str("\n\n");
-        text.push_str(&turn_text(turn));
+        text.push_str(&turn_text(turn, why.as_deref()));
     }
     context.say(&text)
 }
@@ -198,7 +204,7 @@ fn fields(session: &Session) -> Vec<(&'static str, String)> {
     fields.into_iter().filter_map(|(name, value)| Some((name, one_line(&value?)))).collect()
 }
 
-fn turn_text(turn: &TurnView) -> String {
+fn turn_text(turn: &TurnView, why: Option<&str>) -> String {
     let (sign, word) = match (turn.state, turn.outcome) {
         (TurnState::Waiting, _) => (paint(YELLOW, "◌"), "waits"),
         (TurnState::Live, _) => (paint(BLUE, "▶"), "is being answered"),
@@ -214,8 +220,8 @@ fn turn_text(turn: &TurnView) -> String {
     if let Some(reply) = &turn.reply {
         text.extend(["\n", &indented("  ", reply)]);
     }
-    if let Some(error) = &turn.error {
-        text.extend(["\n  ", &paint(DIM, &one_line(error))]);
+    if let Some(why) = turn.error.as_deref().filter(|_| why.is_none()).or(why) {
+        text.extend(["\n  ", &paint(DIM, &one_line(why))]);
     }
     text
 }

@@ -333,3 +333,18 @@ fn old_turns_are_forgotten_and_what_waits_is_not() {
     assert_eq!(desk.town.store.turn(old).expect("it answers"), None);
     assert_eq!(desk.word(waits), "waiting");
 }
+
+#[test]
+fn nested_work_goes_only_so_deep() {
+    let mut desk = Desk::with_main(1);
+    desk.send("dm:0", "0");
+    let mut parent = desk.start().remove(0).run;
+    for depth in 1..16 {
+        let message = NewMessage { parent: Some(parent.clone()), ..message(&format!("dm:{depth}"), "x") };
+        desk.try_send(message).expect("it is taken");
+        parent = desk.start().remove(0).run;
+    }
+    let deeper = NewMessage { parent: Some(parent), ..message("dm:deeper", "x") };
+    assert_eq!(desk.try_send(deeper), Err(Refusal::TooDeep { most: 16 }));
+    assert_eq!(desk.town.store.session("dm:deeper").expect("it answers"), None, "nothing was changed");
+}

@@ -309,3 +309,32 @@ fn no_more_turns_of_an_agent_run_than_its_cap_allows() {
     assert_eq!(desk.starts(), ["1"]);
     assert_eq!(desk.answer("run-1", "yes"), ["2"]);
 }
+
+#[test]
+fn whatever_waits_says_why() {
+    let mut desk = Desk::with_main(1);
+    let why = |desk: &mut Desk, turn: i64| {
+        let (policy, now) = (desk.policy.clone(), desk.town.now);
+        desk.town.store.why_waiting(turn, &policy, now).expect("it answers").expect("it waits")
+    };
+    let first = desk.send("dm:a", "1");
+    assert_eq!(why(&mut desk, first), "nothing is in its way: it starts with the next pass of the daemon");
+    desk.starts();
+    let (policy, now) = (desk.policy.clone(), desk.town.now);
+    assert_eq!(desk.town.store.why_waiting(first, &policy, now).expect("it answers"), None);
+    let (second, third) = (desk.send("dm:a", "2"), desk.send("dm:a", "3"));
+    assert_eq!(why(&mut desk, second), "1 turn of its session is ahead of it");
+    assert_eq!(why(&mut desk, third), "2 turns of its session are ahead of it");
+    let other = desk.send("dm:b", "x");
+    assert_eq!(why(&mut desk, other), "the lane `main` is full: 1 of 1 run; `gt lane set main N` changes that");
+    desk.policy.caps.agents.insert("claude".into(), 1);
+    assert_eq!(why(&mut desk, other), "as many runs of agent `claude` live as `agents.claude.max` allows");
+    desk.rules.debounce = SignedDuration::from_secs(5);
+    let more = desk.send("dm:c", "x");
+    assert_eq!(why(&mut desk, more), "more messages may come until 2026-01-01T00:00:05Z");
+    desk.policy.guards = vec![gt_core::plan::Guard { code: "guard-load", message: "the load is high".into() }];
+    assert_eq!(why(&mut desk, other), "the load is high");
+    let stamp = desk.town.stamp();
+    desk.town.store.pause(None, &stamp).expect("it is paused");
+    assert_eq!(why(&mut desk, other), "the scheduler is paused by tester; `gt scheduler resume` lets it go on");
+}

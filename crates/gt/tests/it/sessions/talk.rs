@@ -60,6 +60,8 @@ fn what_is_not_understood_is_refused_and_changes_nothing() {
         table.town.gt(["lane", "set", "main", "0"]),
         table.town.gt(["trace", "show", "dm:nobody"]),
         table.town.gt(["chat", "--json"]),
+        table.town.gt(["send", "dm:a", "x", "--channel", "hok"]),
+        table.town.gt(["session", "set", "dm:a", "--channel", "hok"]),
     ];
     snapshot!("sessions_refused", session(refused));
     assert_eq!(table.town.gt(["session", "list", "--json"]).json(), serde_json::json!([]));
@@ -68,13 +70,12 @@ fn what_is_not_understood_is_refused_and_changes_nothing() {
 #[test]
 fn what_may_be_a_slip_is_taken_with_a_word() {
     let table = Table::new(ECHO);
-    let words = ["send", "dm:a", "x", "--wait", "--lane", "polecat", "--channel", "hok"];
+    let words = ["send", "dm:a", "x", "--wait", "--lane", "polecat"];
     let unknown = ["send", "dm:b", "x", "--agent", "nobody", "--lane", "lain"];
     snapshot!(session([table.town.gt(words), table.town.gt(unknown)]), @r"
-    $ gt send dm:a x --wait --lane polecat --channel hok
+    $ gt send dm:a x --wait --lane polecat
     re x
     ! note: the lane `polecat` is the scheduler's own, so it counts in `main`
-    ! note: there is no channel `hok`; the answer waits for one for 24 hours
     $ gt send dm:b x --agent nobody --lane lain
     Sent to dm:b.
     ! note: there is no lane `lain`, so it counts in `main`: `gt lane set lain 4` makes one

@@ -1,0 +1,86 @@
+//! Why a turn waits: the same facts that the claim goes by, in words. A reason is never empty. // SPEC B6, L1
+
+use gt_core::plan::{Policy, TroubleOf};
+use gt_core::session::limit;
+use gt_core::time::format;
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::claim::{active, is_agent_full};
+use super::turns::{self, TurnState, TurnView};
+use crate::dispatch::{scene, scheduler};
+use crate::error::{Result, StoreError};
+use crate::store::Store;
+
+impl Store {
+    /// Why a turn has not started; `None`: it has, or there is none.
+    pub fn why_waiting(
+        &mut self,
+        turn: i64,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> std::result::Result<Option<String>, StoreError> {
+        self.read(|tx| match turns::by_id(tx, turn)?.filter(|turn| turn.state == TurnState::Waiting) {
+            Some(turn) => reason(tx, &turn, policy, now).map(Some),
+            None => Ok(None),
+        })
+    }
+}
+
+fn reason(tx: &Connection, turn: &TurnView, policy: &Policy, now: Timestamp) -> Result<String> {
+    if let Some(reason) = of_town(tx, policy, now)? {
+        return Ok(reason);
+    }
+    if let Some(reason) = of_session(tx, turn)? {
+        return Ok(reason);
+    }
+    if turn.due_at > now {
+        let until = format(turn.due_at);
+        return Ok(match &turn.error {
+            Some(error) => format!("it is tried again at {until}, because {error}"),
+            None => format!("more messages may come until {until}"),
+        });
+    }
+    let agent = turn.agent.as_ref().unwrap_or(&policy.default_agent);
+    if let Some(trouble) = scheduler::state(tx, now)?.troubles.get(&TroubleOf::Agent(agent.clone())) {
+        return Ok(format!("agent `{agent}` is held up until {}: {}", format(trouble.until), trouble.reason));
+    }
+    if is_agent_full(tx, policy, agent)? {
+        return Ok(format!("as many runs of agent `{agent}` live as `agents.{agent}.max` allows"));
+    }
+    let lane = policy.lanes.resolve(&turn.lane);
+    let (n, most) = (active(tx, &policy.lanes)?.get(lane).copied().unwrap_or(0), policy.lanes.limit(lane));
+    if n >= most {
+        return Ok(format!("the lane `{lane}` is full: {n} of {most} run; `gt lane set {lane} N` changes that"));
+    }
+    Ok("nothing is in its way: it starts with the next pass of the daemon".to_owned())
+}
+
+/// What holds everything.
+fn of_town(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Option<String>> {
+    let state = scheduler::state(tx, now)?;
+    if let Some(pause) = state.pause {
+        return Ok(Some(format!("the scheduler is paused by {}; `gt scheduler resume` lets it go on", pause.by)));
+    }
+    if let Some(trouble) = state.troubles.get(&TroubleOf::Town) {
+        return Ok(Some(format!("nothing starts until {}: {}", format(trouble.until), trouble.reason)));
+    }
+    let guard = policy.guards.first().cloned().or(scene::budget_guard(tx, policy, now)?);
+    Ok(guard.map(|guard| guard.message))
+}
+
+/// What is ahead of it in its own session.
+fn of_session(tx: &Connection, turn: &TurnView) -> Result<Option<String>> {
+    let sql = "SELECT session.n_live, session.is_crowded,
+                 (SELECT count(*) FROM turn AS other WHERE other.session = session.id AND other.state = 'waiting' AND other.id < ?2)
+               FROM session WHERE key = ?1";
+    let (n_live, is_crowded, n_ahead): (i64, bool, i64) = tx
+        .prepare_cached(sql)?
+        .query_row(params![turn.session, turn.id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let n_all = n_live + n_ahead;
+    let is_behind = n_ahead > 0 || n_live as usize >= limit(&turn.session, is_crowded);
+    Ok(is_behind.then(|| match n_all {
+        1 => "1 turn of its session is ahead of it".to_owned(),
+        n => format!("{n} turns of its session are ahead of it"),
+    }))
+}
