@@ -137,7 +137,7 @@ pub static KEYS: &[Key] = keys! {
     "convoy.sweep" SPAN, is "30s",
         "how often open convoys are searched for stranded work";
     "convoy.notify" LIST, is "[]",
-        "told what lands or needs a person: desktop, web hooks, commands";
+        "told what lands or needs a person: desktop, hook, channel, command";
 
     "witness.stall_after" DELAY, is "10m",
         "silence after which a polecat counts as stalled; 0s: never";

@@ -1,4 +1,4 @@
-//! Who is told: a command, a web hook or the desktop, each within ten seconds.
+//! Who is told: a command, a web hook, the desktop or a channel, each within ten seconds. What a channel gets waits in the outbox.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,14 +6,19 @@ use std::time::Duration;
 use gt_core::text::one_line;
 use gt_core::time;
 use gt_runtime::exec::Errand;
-use gt_store::Notice;
+use gt_store::{Address, Notice, Stamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::leash::Leash;
+use crate::error::chain;
+use crate::town::Town;
 
 /// How long one telling may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How an entry begins that names a channel.
+const CHANNEL: &str = "channel:";
 /// What a desktop shows at the most.
 const SHOWN_CHARS_MAX: usize = 500;
 
@@ -28,8 +33,16 @@ pub(super) struct Target {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
     Desktop,
-    Web { url: String },
-    Command { command: String },
+    Web {
+        url: String,
+    },
+    /// A channel, and who there.
+    Channel {
+        to: Address,
+    },
+    Command {
+        command: String,
+    },
 }
 
 /// Why somebody does not know it.
@@ -51,6 +64,7 @@ impl Target {
         let kind = match text {
             "desktop" => Kind::Desktop,
             url if is_web => Kind::Web { url: url.to_owned() },
+            channel if channel.starts_with(CHANNEL) => Kind::Channel { to: address(channel) },
             command => Kind::Command { command: command.to_owned() },
         };
         Target { key, kind }
@@ -61,9 +75,32 @@ impl Target {
         match &self.kind {
             Kind::Desktop => show(notice, town, leash),
             Kind::Web { url } => post(url, &letter(notice, town)).map_err(Untold::Failed),
+            Kind::Channel { to } => send(to, &self.key, notice, town).map_err(Untold::Failed),
             Kind::Command { command } => call(command, notice, town, leash),
         }
     }
+}
+
+/// The channel after its mark, and whom it names after another colon.
+fn address(text: &str) -> Address {
+    let rest = text.strip_prefix(CHANNEL).unwrap_or(text);
+    let (channel, recipient) =
+        rest.split_once(':').map_or((rest, None), |(channel, who)| (channel, Some(who.to_owned())));
+    Address { channel: channel.to_owned(), recipient, reply_to: None }
+}
+
+/// Puts it into the outbox, once however often it is tried; from there the channel delivers it.
+fn send(to: &Address, target: &str, notice: &Notice, town: &Path) -> Result<(), String> {
+    let town = Town::at(town).map_err(|error| chain(&error))?;
+    let config = town.config_file().load().map_err(|error| chain(&error))?;
+    if !config.names("channels").contains(&to.channel.as_str()) {
+        return Err(format!("there is no channel `{}`", one_line(&to.channel)));
+    }
+    let stamp = Stamp::new(Timestamp::now(), "daemon");
+    let posted = town.open_store().and_then(|mut store| {
+        Ok(store.post(&format!("notice-{}-{target}", notice.id), to, &notice.kind, &notice.text, &stamp)?)
+    });
+    posted.map_err(|error| chain(&error))
 }
 
 fn run(errand: &Errand, input: &Value, leash: &Leash) -> Result<(), Untold> {

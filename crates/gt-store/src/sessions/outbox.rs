@@ -86,7 +86,22 @@ pub(super) fn put(
     Ok(())
 }
 
+/// The session under which notices are delivered.
+const NOTICES: &str = "notices";
+
 impl Store {
+    /// Puts something into the outbox that answers nobody, once under each key.
+    pub fn post(
+        &mut self,
+        key: &str,
+        to: &Address,
+        kind: &str,
+        text: &str,
+        stamp: &Stamp,
+    ) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| put(tx, key, to, NOTICES, None, kind, text, stamp))
+    }
+
     /// What may be delivered now by a channel: of each recipient only the oldest, so that the order is kept.
     pub fn due_parcels(
         &mut self,

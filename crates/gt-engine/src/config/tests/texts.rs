@@ -301,7 +301,7 @@ fn the_template_as_people_see_it() {
     # refinery.poll = "30s"                           # how often open pull requests are looked at
 
     # convoy.sweep = "30s"                            # how often open convoys are searched for stranded work
-    # convoy.notify = []                              # told what lands or needs a person: desktop, web hooks, commands
+    # convoy.notify = []                              # told what lands or needs a person: desktop, hook, channel, command
 
     # witness.stall_after = "10m"                     # silence after which a polecat counts as stalled; 0s: never
     # witness.max_run = "0s"                          # longest run; 0s: no limit

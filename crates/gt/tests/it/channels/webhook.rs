@@ -158,3 +158,21 @@ fn a_daemon_that_is_told_to_stop_notes_what_is_on_its_way() {
     fleet.await_daemon_death();
     await_parcels(&fleet, "delivered", 1);
 }
+
+#[test]
+fn a_channel_is_told_that_a_convoy_has_landed_once() {
+    let fleet = talking();
+    let double = Double::new(|_, _| ok());
+    hook(&fleet, "ops", &double);
+    fleet.set("convoy.notify", r#"["channel:ops", "channel:nobody"]"#);
+    fleet.start_daemon();
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["convoy", "create", "A trip", "gt-a"]).success();
+    fleet.town.gt(["close", "gt-a"]).success();
+    let requests = double.until("the notice", |requests| !requests.is_empty());
+    let parcel = requests[0].json();
+    assert_eq!((&parcel["session"], &parcel["outcome"]), (&json!("notices"), &json!("convoy.landed")), "{parcel}");
+    assert!(parcel["text"].as_str().is_some_and(|text| text.contains("A trip")), "{parcel}");
+    await_parcels(&fleet, "delivered", 1);
+    assert_eq!(double.requests().len(), 1);
+}
