@@ -35,6 +35,7 @@ pub mod tidy;
 mod town;
 pub mod wait;
 pub mod wake;
+mod web;
 pub mod whole_file;
 mod worktrees;
 

@@ -14,6 +14,7 @@ use ureq::http::StatusCode;
 use super::spec::Spec;
 use super::{Channel, Retry, Undelivered};
 use crate::config::{Secret, join, mask_path};
+use crate::web;
 
 /// How long one try may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,19 +33,12 @@ pub(super) struct Webhook {
 
 impl Webhook {
     pub(super) fn new(spec: &Spec, url: &Secret, secret: Option<&Secret>) -> Webhook {
-        let config = ureq::Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
-            // It would lead to somebody who was not named.
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .user_agent("gasworks")
-            .build();
         Webhook {
             name: spec.name.clone(),
             url: url.clone(),
             secret: secret.cloned(),
             allow: spec.allow.clone(),
-            agent: config.into(),
+            agent: web::caller(TIMEOUT),
         }
     }
 

@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::leash::Leash;
 use crate::error::chain;
 use crate::town::Town;
+use crate::web;
 
 /// How long one telling may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -159,16 +160,9 @@ fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// Posts it. A redirection is not followed: it would lead to somebody who was not named.
+/// Posts it.
 fn post(url: &str, letter: &Value) -> Result<(), String> {
-    let config = ureq::Agent::config_builder()
-        .timeout_global(Some(TIMEOUT))
-        .max_redirects(0)
-        .http_status_as_error(false)
-        .user_agent("gasworks")
-        .build();
-    let agent: ureq::Agent = config.into();
-    let answer = agent.post(url).header("content-type", "application/json").send(letter.to_string());
+    let answer = web::caller(TIMEOUT).post(url).header("content-type", "application/json").send(letter.to_string());
     let who = host(url);
     match answer {
         Ok(answer) if answer.status().is_success() => Ok(()),

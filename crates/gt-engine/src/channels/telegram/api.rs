@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::config::{Secret, mask_path};
+use crate::web;
 
 /// Far more than any answer has.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -43,13 +44,7 @@ pub(super) enum ApiError {
 
 impl Api {
     pub(super) fn new(url: &Secret, token: &Secret, timeout: Duration) -> Api {
-        let config = ureq::Agent::config_builder()
-            .timeout_global(Some(timeout))
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .user_agent("gasworks")
-            .build();
-        Api { url: url.clone(), token: token.clone(), agent: config.into() }
+        Api { url: url.clone(), token: token.clone(), agent: web::caller(timeout) }
     }
 
     fn post(&self, method: &str, body: &str) -> Result<Value, ApiError> {
