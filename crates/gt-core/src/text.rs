@@ -5,6 +5,7 @@ use thiserror::Error;
 pub const TITLE_CHARS_MAX: usize = 500;
 pub const WORD_CHARS_MAX: usize = 100;
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+const SHORT_CHARS_MAX: usize = 40;
 
 /// Why a text cannot be taken.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -84,6 +85,15 @@ fn refuse_control(what: &'static str, text: &str, is_bad: impl Fn(char) -> bool)
 /// The text on one line, with control characters made visible, so that a title cannot drive a terminal.
 pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_whitespace() { ' ' } else { visible(c) }).collect()
+}
+
+/// The same, cut to a few words, so that it can stand within a sentence.
+pub fn short_line(text: &str) -> String {
+    let line = one_line(text);
+    match line.char_indices().nth(SHORT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }
 
 /// The text with its lines kept and other control characters made visible.

@@ -1,0 +1,157 @@
+//! Slots: which have come, and what becomes of each. // SPEC K2, K3
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Missed, Schedule};
+
+/// So many missed slots run at the most, where all of them are to.
+pub const CATCH_UP_MAX: usize = 100;
+/// Whoever comes to a slot so late was held up, and has missed it all the same.
+const LATE_MAX: SignedDuration = SignedDuration::from_mins(1);
+/// So many missed slots have a record of their own; those before them share one.
+const RECORDS_MAX: usize = 1000;
+
+/// The slots that have come since a job was looked at last.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// The newest of them, in order.
+    pub slots: Vec<Timestamp>,
+    /// The first and the last of those before, if there are more than anybody wants to know one by one.
+    pub earlier: Option<(Timestamp, Timestamp)>,
+}
+
+impl Backlog {
+    /// All slots from `first` on that have come by now.
+    pub fn of(schedule: &Schedule, first: Timestamp, now: Timestamp, zone: &TimeZone) -> Backlog {
+        if first > now {
+            return Backlog::default();
+        }
+        let mut slots = vec![first];
+        while slots.len() <= RECORDS_MAX {
+            match schedule.next(*slots.last().expect("it has the first"), zone).filter(|next| *next <= now) {
+                Some(next) => slots.push(next),
+                None => return Backlog { slots, earlier: None },
+            }
+        }
+        let slots = newest(schedule, first, now, zone);
+        let before = slots.first().copied().unwrap_or(now);
+        let last = preceding(schedule, first, before, zone);
+        Backlog { slots, earlier: Some((first, last)) }
+    }
+}
+
+/// The newest slots by now: looks back twice as far until there are enough.
+fn newest(schedule: &Schedule, first: Timestamp, now: Timestamp, zone: &TimeZone) -> Vec<Timestamp> {
+    let mut span = SignedDuration::from_mins(16);
+    loop {
+        let from = now.checked_sub(span).unwrap_or(first).max(first);
+        let mut slots = between(schedule, from, now, zone);
+        if slots.len() >= RECORDS_MAX || from == first {
+            return slots.split_off(slots.len().saturating_sub(RECORDS_MAX));
+        }
+        span = span * 2;
+    }
+}
+
+/// The last slot before one that is known.
+fn preceding(schedule: &Schedule, first: Timestamp, before: Timestamp, zone: &TimeZone) -> Timestamp {
+    let mut span = SignedDuration::from_mins(1);
+    loop {
+        let from = before.checked_sub(span).unwrap_or(first).max(first);
+        let slots = between(schedule, from, before, zone);
+        if let Some(last) = slots.into_iter().rev().find(|slot| *slot < before) {
+            return last;
+        }
+        if from == first {
+            return first;
+        }
+        span = span * 2;
+    }
+}
+
+fn between(schedule: &Schedule, from: Timestamp, until: Timestamp, zone: &TimeZone) -> Vec<Timestamp> {
+    let mut slots = Vec::new();
+    let mut after = from;
+    while let Some(slot) = schedule.next(after, zone).filter(|slot| *slot <= until) {
+        slots.push(slot);
+        after = slot;
+    }
+    slots
+}
+
+/// Under what rules, and since when, somebody has watched the clock for a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watch {
+    pub missed: Missed,
+    /// How late a missed slot may still run; `None`: however late.
+    pub grace: Option<SignedDuration>,
+    pub may_overlap: bool,
+    /// What came before nobody was there to see.
+    pub since: Timestamp,
+    pub now: Timestamp,
+    /// The slot that is still being worked on, and how many are.
+    pub busy_with: Option<Timestamp>,
+    pub n_unfinished: usize,
+}
+
+/// What becomes of a slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    Fires,
+    /// Nobody was there in time.
+    Missed(String),
+    /// Somebody was, and left it out.
+    Skipped(String),
+}
+
+/// What becomes of each slot of a backlog, in order.
+pub fn fates(slots: &[Timestamp], watch: &Watch) -> Vec<(Timestamp, Fate)> {
+    let n_late = slots.partition_point(|slot| *slot < watch.since || watch.now.duration_since(*slot) > LATE_MAX);
+    let (mut busy_with, mut n_unfinished) = (watch.busy_with, watch.n_unfinished);
+    let mut fates = Vec::with_capacity(slots.len());
+    for (place, slot) in slots.iter().copied().enumerate() {
+        let fate = match late_fate(watch, slot, n_late.saturating_sub(place)) {
+            Some(fate) => fate,
+            None => in_line(watch, busy_with, n_unfinished),
+        };
+        if fate == Fate::Fires {
+            busy_with = busy_with.or(Some(slot));
+            n_unfinished += 1;
+        }
+        fates.push((slot, fate));
+    }
+    fates
+}
+
+/// Why a slot that came when nobody was there is left alone; `n_left` are as late or later, itself included.
+fn late_fate(watch: &Watch, slot: Timestamp, n_left: usize) -> Option<Fate> {
+    if n_left == 0 {
+        return None;
+    }
+    let missed = |why: &str| Some(Fate::Missed(format!("no daemon watched the clock then{why}")));
+    match watch.missed {
+        Missed::Skip => missed(""),
+        Missed::Once if n_left > 1 => missed("; a later one stands for it"),
+        Missed::Once => match watch.grace.filter(|grace| watch.now.duration_since(slot) > *grace) {
+            Some(grace) => missed(&format!(", and by now it is too late: its grace is {}", span_words(grace))),
+            None => None,
+        },
+        Missed::All if n_left > CATCH_UP_MAX => missed(&format!("; of so many only {CATCH_UP_MAX} are made up for")),
+        Missed::All => None,
+    }
+}
+
+/// One run of a job at a time, unless somebody allows more; who wants all of them has them wait in line.
+fn in_line(watch: &Watch, busy_with: Option<Timestamp>, n_unfinished: usize) -> Fate {
+    let may_wait = watch.may_overlap || watch.missed == Missed::All;
+    match busy_with {
+        Some(slot) if !may_wait => Fate::Skipped(format!("the run of {slot} was not over")),
+        Some(_) if n_unfinished >= CATCH_UP_MAX => Fate::Skipped(format!("{n_unfinished} earlier ones were not over")),
+        _ => Fate::Fires,
+    }
+}
+
+fn span_words(span: SignedDuration) -> String {
+    format!("{span:#}")
+}
