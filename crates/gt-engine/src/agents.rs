@@ -1,10 +1,11 @@
 //! Agents are data: what to start for a run, how to hear of it, and what to read of what it tells. // SPEC P5
 //!
 //! `presets` is the table of the agents that are known without config; `launch` makes of an agent and an assignment what
-//! the runtime starts, `turn` the same of an agent and a chat message; `hooks` writes what makes an agent tell us; `listen`
+//! the runtime starts, `turn` the same of an agent and a chat message, `command` of what needs no agent; `hooks` writes what makes an agent tell us; `listen`
 //! reads what it has told. What that means is `gt_core::agent`, what is remembered of it the store's. Nothing here starts or
 //! stops anything.
 
+mod command;
 pub mod event;
 mod hooks;
 mod launch;
@@ -18,6 +19,7 @@ use gt_core::agent::Vendor;
 
 use crate::config::{Config, Value, join};
 
+pub use self::command::command_launch;
 pub use self::launch::{Unfit, Workplace, base_branch, launch};
 pub use self::listen::Listener;
 pub use self::presets::{Call, PRESETS, Preset, Prompt};

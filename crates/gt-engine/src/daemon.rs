@@ -4,6 +4,7 @@
 //! this process. `run` gives the loop its threads and locks; the simulation drives the same loop without them.
 
 mod chores;
+mod clock;
 mod config;
 mod listen;
 mod merging;
@@ -63,6 +64,8 @@ pub enum Cause {
     Merged(Merged),
     /// A channel has something for the log.
     Said(String),
+    /// Somebody has set the clock, or the machine has slept.
+    ClockSet,
     Stop,
 }
 
@@ -169,6 +172,8 @@ pub struct Daemon {
     /// When starts are recorded that wait for something to be recorded with.
     record_at: Option<Timestamp>,
     next_patrol: Timestamp,
+    /// Since when the clock has been watched: what came before that was missed.
+    watching_since: Timestamp,
     /// When open convoys are searched for what nobody is on; `None`: nothing has happened since they were.
     next_sweep: Option<Timestamp>,
     /// The last event that the last sweep knew of.
@@ -200,7 +205,8 @@ impl Daemon {
             Err(error) => (Arc::new(Settings::new(Config::default())), Some(chain(&error))),
         };
         let has_config = config_problem.is_none();
-        let next_patrol = dispatcher.now() + settings.heartbeat;
+        let watching_since = dispatcher.now();
+        let next_patrol = watching_since + settings.heartbeat;
         // What happened while nobody ran the town is found at once.
         let next_sweep = Some(dispatcher.now());
         let seen = store.outside_commits()?;
@@ -223,6 +229,7 @@ impl Daemon {
             retry_at: None,
             record_at: None,
             next_patrol,
+            watching_since,
             next_sweep,
             swept: 0,
             merging: BTreeSet::new(),
@@ -239,6 +246,8 @@ impl Daemon {
         if let Some(problem) = self.config_problem.clone() {
             self.reject_config(&problem);
         }
+        self.heed_clock();
+        self.keep_beats();
         Ok(())
     }
 
@@ -311,8 +320,10 @@ impl Daemon {
     fn wait(&mut self, causes: &Receiver<Cause>) -> Due {
         self.notifier.iter().for_each(Notifier::nudge);
         self.channels.iter().for_each(Channels::nudge);
-        let span = self.sleep_for();
-        let mut due = match surroundings::receive(&*self.around, causes, span) {
+        let (span, asleep_at) = (self.sleep_for(), self.dispatcher.now());
+        let received = surroundings::receive(&*self.around, causes, span);
+        self.heed_gap(asleep_at, span);
+        let mut due = match received {
             Ok(cause) => self.heed(cause),
             Err(RecvTimeoutError::Disconnected) => {
                 self.is_stopping = true;
@@ -351,6 +362,8 @@ impl Daemon {
                 (self.log)(&words);
                 Due::Nothing
             }
+            // The gap in the time was heeded; what it made due is found by a pass.
+            Cause::ClockSet => Due::Batch,
             Cause::Stop => {
                 self.is_stopping = true;
                 Due::Nothing
@@ -397,6 +410,7 @@ impl Daemon {
         self.reload_if_replaced();
         let since = self.dispatcher.now();
         loop {
+            let is_more = self.fire()?;
             let claimed = self.claim()?;
             self.batch.count(&self.settings.policy(self.town.root()), &claimed);
             let (slow, quick): (Vec<Claimed>, Vec<Claimed>) =
@@ -406,7 +420,7 @@ impl Daemon {
             self.tell(&report);
             self.leave_places(&report);
             // What could not be started has left its slot to others.
-            if !report.has_failures() {
+            if !report.has_failures() && !is_more {
                 break;
             }
         }
@@ -518,6 +532,7 @@ impl Daemon {
             self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
             self.store.next_merge_at(now)?,
             self.store.next_turn_at(since)?,
+            self.store.next_job_at()?,
         ];
         if !policy.guards.is_empty()
             && (self.store.has_startable_contexts(&policy, now)? || self.store.has_due_turns(now)?)

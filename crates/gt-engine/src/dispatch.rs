@@ -237,7 +237,7 @@ impl Dispatcher {
             self.in_flight.remove(claimed.run());
             let outcome = match ready {
                 Ok(ready) => match handles.next().unwrap_or_else(not_answered) {
-                    Ok(handle) => Ok(started(claimed.run(), &ready, &handle)),
+                    Ok(handle) => Ok(started(claimed.run(), &ready, &handle, stamp.now)),
                     Err(error @ StartError::Unknown { .. }) => {
                         trouble = self.unsure.note(claimed.run(), error.to_string(), stamp.now).or(trouble);
                         report.note_unknown(claimed);
@@ -459,7 +459,7 @@ impl Dispatcher {
                 at: now,
                 by: self.actor.clone(),
                 outcome: Outcome::TimedOut,
-                reason: format!("it ran longer than `{}`", settings.longest_key(run)),
+                reason: settings.too_long(run),
             };
             store.order_stop(&run.id, &order, &self.stamp())?;
         }

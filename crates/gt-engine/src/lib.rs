@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod channels;
+mod clock;
 pub mod config;
 pub mod crash;
 pub mod daemon;
@@ -15,6 +16,7 @@ mod error;
 pub mod formulas;
 pub mod git;
 pub mod intake;
+pub mod jobs;
 pub mod lock;
 pub mod news;
 pub mod notify;

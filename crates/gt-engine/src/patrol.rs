@@ -1,4 +1,4 @@
-//! What the daemon's patrol cleans away: stale hooks, old events, letters, notices, turns and logs. // SPEC B7, D8, R2
+//! What the daemon's patrol cleans away: stale hooks, old events, letters, notices, turns, fires and logs. // SPEC B7, D8, R2
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -36,6 +36,7 @@ pub fn clean(town: &Town, store: &mut Store, settings: &Settings, stamp: &Stamp)
     let messages_age = SignedDuration::try_from(age("retention.messages")).unwrap_or(SignedDuration::MAX);
     if let Ok(before) = stamp.now.checked_sub(messages_age) {
         store.prune_turns(before, stamp)?;
+        store.prune_fires(before, stamp)?;
     }
     let live: Vec<String> = store.live_runs()?.iter().map(|run| run.id.clone()).collect();
     prune_logs(town, age("retention.logs"), &live)

@@ -93,12 +93,22 @@ impl Settings {
 
     /// How long a run may last.
     pub fn longest(&self, run: &Run) -> Option<SignedDuration> {
-        if run.is_turn() { self.turn_timeout } else { self.max_run }
+        match &run.turn {
+            Some(turn) => turn.timeout.or(self.turn_timeout),
+            None => self.max_run,
+        }
     }
 
-    /// The key that says so.
-    pub fn longest_key(&self, run: &Run) -> &'static str {
-        if run.is_turn() { "sessions.timeout" } else { "witness.max_run" }
+    /// What is said of a run that lasted longer.
+    pub fn too_long(&self, run: &Run) -> String {
+        let key = match &run.turn {
+            Some(turn) => match turn.timeout {
+                Some(most) => return format!("it ran longer than its job may: {most:#}"),
+                None => "sessions.timeout",
+            },
+            None => "witness.max_run",
+        };
+        format!("it ran longer than `{key}`")
     }
 
     /// How sessions take messages, unless somebody has set it otherwise for one of them.

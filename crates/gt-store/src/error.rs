@@ -14,6 +14,8 @@ pub enum StoreError {
     NoRig { name: String, near: Vec<String> },
     #[error("there is no merge `{id}`")]
     NoMerge { id: String, near: Vec<String> },
+    #[error("there is no job `{name}`")]
+    NoJob { name: String, near: Vec<String> },
     #[error("there is no letter {id}")]
     NoLetter { id: i64 },
     #[error("there is no box `{who}`, and nobody would read the letter")]

@@ -167,7 +167,7 @@ pub(crate) fn by_key(tx: &Connection, key: &str) -> Result<Option<Session>> {
     Ok(tx.prepare_cached(&format!("{SELECT} WHERE key = ?1"))?.query_row([key], from_row).optional()?)
 }
 
-fn get_or_make(tx: &Connection, key: &str, stamp: &Stamp) -> Result<Session> {
+pub(crate) fn get_or_make(tx: &Connection, key: &str, stamp: &Stamp) -> Result<Session> {
     if let Some(session) = by_key(tx, key)? {
         return Ok(session);
     }
@@ -206,7 +206,7 @@ pub(crate) fn refresh(tx: &Connection, id: i64) -> Result<()> {
     Ok(())
 }
 
-fn touch(tx: &Connection, id: i64, stamp: &Stamp) -> Result<()> {
+pub(crate) fn touch(tx: &Connection, id: i64, stamp: &Stamp) -> Result<()> {
     tx.prepare_cached("UPDATE session SET last_at = max(last_at, ?2) WHERE id = ?1")?
         .execute(params![id, micros(stamp.now)])?;
     Ok(())

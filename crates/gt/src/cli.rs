@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
-    activity, agent_event, bead, chat, completions, config, convoy, daemon, deacon, demo, doctor, done, escalate,
+    activity, agent_event, bead, chat, completions, config, convoy, cron, daemon, deacon, demo, doctor, done, escalate,
     explain, formula, handoff, hook, init, keeper, lane, mail, man, polecat, prime, queue, refinery, rig, scheduler,
     send, session, sling, status, trace,
 };
@@ -96,6 +96,7 @@ pub(crate) enum Command {
     Chat(chat::ChatArgs),
     Session(Box<session::SessionArgs>),
     Lane(lane::LaneArgs),
+    Cron(Box<cron::CronArgs>),
     Trace(trace::TraceArgs),
     Daemon(daemon::DaemonArgs),
     Prime(prime::PrimeArgs),

@@ -7,6 +7,7 @@ pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod convoy;
+pub(crate) mod cron;
 pub(crate) mod daemon;
 pub(crate) mod deacon;
 pub(crate) mod demo;
@@ -64,6 +65,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Chat(args) => chat::run(context, args)?,
         Command::Session(args) => session::run(context, *args)?,
         Command::Lane(args) => lane::run(context, args)?,
+        Command::Cron(args) => return cron::run(context, *args),
         Command::Trace(args) => trace::run(context, &args)?,
         Command::Polecat(args) => polecat::run(context, args)?,
         Command::Daemon(args) => daemon::run(context, &args)?,

@@ -128,7 +128,8 @@ pub(crate) fn reword(text: &str, words: &[(&str, &str)]) -> String {
 
 impl From<&Refusal> for Failure {
     fn from(refusal: &Refusal) -> Failure {
-        Failure::new(Kind::Refused, refusal.to_string()).hint(refusal.hint())
+        let kind = if refusal.is_for_now() { Kind::NotNow } else { Kind::Refused };
+        Failure::new(kind, refusal.to_string()).hint(refusal.hint())
     }
 }
 
@@ -153,6 +154,9 @@ impl From<&StoreError> for Failure {
             StoreError::NoRig { near, .. } => (Kind::NotFound, did_you_mean(near, "`gt rig list` shows what there is")),
             StoreError::NoMerge { near, .. } => {
                 (Kind::NotFound, did_you_mean(near, "`gt refinery list --all` shows what there is"))
+            }
+            StoreError::NoJob { near, .. } => {
+                (Kind::NotFound, did_you_mean(near, "`gt cron list` shows what there is"))
             }
             StoreError::NoLetter { .. } => (
                 Kind::NotFound,

@@ -8,10 +8,17 @@ use crate::failure::{Failure, Kind};
 
 /// Reads a time; a span counts from now, a date without a zone is local.
 pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, Failure> {
-    parse_in(text, now, &TimeZone::system()).ok_or_else(|| {
-        Failure::new(Kind::Usage, format!("`{}` is not a time", gt_core::text::one_line(text)))
-            .hint("say `2h`, `3d`, `2026-12-01`, `2026-12-01T09:00` or `2026-12-01T09:00:00Z`")
-    })
+    parse_zoned(text, now, &TimeZone::system())
+}
+
+/// The same for a zone that is named; a date without one is meant there.
+pub(crate) fn parse_zoned(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, Failure> {
+    parse_in(text, now, zone).ok_or_else(|| not_a_time(text))
+}
+
+fn not_a_time(text: &str) -> Failure {
+    Failure::new(Kind::Usage, format!("`{}` is not a time", gt_core::text::one_line(text)))
+        .hint("say `2h`, `3d`, `2026-12-01`, `2026-12-01T09:00` or `2026-12-01T09:00:00Z`")
 }
 
 fn parse_in(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {

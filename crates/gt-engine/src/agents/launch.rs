@@ -14,7 +14,7 @@ use super::{Agent, hooks, no_command};
 use crate::town::Town;
 
 /// Variables of a surrounding agent, run or terminal that would mislead a new one.
-const NOT_INHERITED: [&str; 17] = [
+const NOT_INHERITED: [&str; 20] = [
     "CLAUDECODE",
     "TMUX",
     "TMUX_PANE",
@@ -32,6 +32,9 @@ const NOT_INHERITED: [&str; 17] = [
     "GT_BASE_BRANCH",
     "GT_SESSION",
     "GT_CONVERSATION",
+    "GT_JOB",
+    "GT_SLOT",
+    "GT_ATTEMPT",
 ];
 /// The kernel takes arguments of up to 128 KiB.
 const ARG_BYTES_MAX: usize = 120 * 1024;
@@ -145,12 +148,19 @@ fn fill(word: &str, assignment: &Assignment, place: &Workplace<'_>, town: &Town,
 
 /// Ours, less what would mislead, with what the agent is given.
 pub(super) fn inherited(agent: &Agent) -> BTreeMap<String, String> {
+    let mut env = inherited_plain();
+    env.retain(|name, _| is_inherited(agent, name));
+    env.extend(agent.env.clone());
+    env
+}
+
+/// Ours, less what would mislead whoever is started.
+pub(super) fn inherited_plain() -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| is_inherited(agent, name))
+        .filter(|(name, _)| !NOT_INHERITED.contains(&name.as_str()))
         .collect();
     env.insert("PATH".to_owned(), path_with_gt(env.get("PATH").map(String::as_str)));
-    env.extend(agent.env.clone());
     env.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
     env
 }
@@ -190,7 +200,7 @@ pub fn base_branch(assignment: &Assignment) -> &str {
     assignment.fields.base_branch.as_deref().unwrap_or(&assignment.rig.branch)
 }
 
-fn own_program() -> PathBuf {
+pub(super) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("gt"))
 }
 

@@ -8,7 +8,9 @@ use std::path::Path;
 use gt_core::agent::{REPLY_BYTES_MAX, Told, conversation_of, cut, is_lost_conversation};
 use gt_core::output;
 use gt_runtime::{Launch, Place};
+use gt_store::FireOf;
 
+use super::command::of_fire;
 use super::launch::{Unfit, inherited};
 use super::listen::open_file;
 use super::presets::{self, TurnWords};
@@ -35,6 +37,8 @@ pub struct TurnOrder<'a> {
     pub log: &'a Path,
     /// Where it complains, apart from its reply.
     pub errors: &'a Path,
+    /// The slot that it is of, if the clock brought it.
+    pub fire: Option<&'a FireOf>,
 }
 
 /// How an agent takes a turn.
@@ -112,6 +116,7 @@ fn environment(agent: &Agent, order: &TurnOrder<'_>, town: &Town) -> Vec<(String
         ("BD_ACTOR", who),
     ];
     env.extend(ours.map(|(name, value)| (name.to_owned(), value)));
+    env.extend(order.fire.into_iter().flat_map(of_fire));
     env.into_iter().collect()
 }
 

@@ -162,6 +162,10 @@ pub static KEYS: &[Key] = keys! {
         "retries of a cron run that failed";
     "cron.timeout" SPAN, is "10m",
         "longest cron run";
+    "cron.grace" SPAN, is "1h",
+        "how late a cron run that was missed may still come, unless its job says";
+    "cron.max_failures" ANY, is "5",
+        "cron runs in a row that may fail before their job is disabled; 0: any";
 
     "heartbeat.enabled" Kind::Boolean, is "true",
         "look at HEARTBEAT.md at all; without that file nothing runs";

@@ -52,6 +52,7 @@ impl Daemon {
     /// Cleans up, in peace. // SPEC D8, B7
     fn patrol(&mut self) {
         self.next_patrol = self.dispatcher.now() + self.settings.heartbeat;
+        self.keep_beats();
         let stamp = self.dispatcher.stamp();
         if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &stamp) {
             (self.log)(&format!("the patrol could not clean up: {}", chain(&error)));

@@ -43,6 +43,9 @@ impl Daemon {
             }
             Ok(config) if self.config_problem.is_none() && config == self.settings.config => false,
             Ok(config) => {
+                if !self.has_config {
+                    self.watching_since = self.dispatcher.now(); // until now nobody knew what to do
+                }
                 (self.config_problem, self.has_config) = (None, true);
                 if !places::is_same_runtime(&config, &self.settings.config) {
                     self.change_runtime();
@@ -50,6 +53,7 @@ impl Daemon {
                 self.settings = Arc::new(Settings::new(config));
                 self.channels.iter_mut().for_each(|channels| channels.apply(&self.settings));
                 (self.log)("took the changed config");
+                self.keep_beats();
                 // Whatever troubled an agent may have been mended by the edit.
                 if let Err(error) = self.store.forget_troubles(&self.dispatcher.stamp()) {
                     (self.log)(&chain(&error));

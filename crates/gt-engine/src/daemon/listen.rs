@@ -32,6 +32,9 @@ pub(super) fn listen(town: &Town, sender: &Sender<Cause>) -> Result<Option<Follo
         let mut byte = [0];
         while socket.recv(&mut byte).is_ok() && wake.send(Cause::News).is_ok() {}
     });
+    let clock = sender.clone();
+    // Where it cannot be watched, the patrol sees what the clock says.
+    crate::clock::on_clock_set(move || clock.send(Cause::ClockSet).unwrap_or_default()).unwrap_or_default();
     let follow = listen_to_agents(town, sender);
     let files = FileWatch::new(town)?;
     let written = sender.clone();

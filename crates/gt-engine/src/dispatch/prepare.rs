@@ -36,9 +36,10 @@ pub struct Ready {
     conversation: Option<String>,
 }
 
-pub(super) fn started(run: &str, ready: &Ready, handle: &Handle) -> Started {
+pub(super) fn started(run: &str, ready: &Ready, handle: &Handle, at: Timestamp) -> Started {
     Started {
         run: run.to_owned(),
+        at: Some(at),
         pid: handle.pid,
         birth: handle.birth,
         branch: ready.branch.clone(),
@@ -103,6 +104,11 @@ fn make_turn_ready(
         Unfit::Machine(why) => fail(why, Fault::Town { until: now + TOWN_TROUBLE }),
     };
     make_logs_dir(town).map_err(|why| fail(why, Fault::Town { until: now + TOWN_TROUBLE }))?;
+    let (log, errors) = (town.log_path(&turn.run), town.errors_path(&turn.run));
+    if let Some(command) = turn.fire.as_ref().and_then(|fire| fire.command.as_ref()) {
+        let launch = agents::command_launch(command, turn, town, &log, &errors);
+        return Ok(Ready { launch, worktree: None, branch: None, formula: None, conversation: None });
+    }
     let agent = agents::find_for_turns(&settings.config, &turn.agent).map_err(|why| unfit(Unfit::Agent(why)))?;
     let order = TurnOrder {
         run: &turn.run,
@@ -111,8 +117,9 @@ fn make_turn_ready(
         message: &turn.text,
         resume: turn.resumes.as_deref(),
         dir: town.root(),
-        log: &town.log_path(&turn.run),
-        errors: &town.errors_path(&turn.run),
+        log: &log,
+        errors: &errors,
+        fire: turn.fire.as_ref(),
     };
     let launch = agents::turn_launch(&agent, &order, town).map_err(unfit)?;
     let conversation = Some(conversation_of(&turn.run)).filter(|name| launch.argv.contains(name));

@@ -27,6 +27,7 @@ impl Dispatcher {
         let log = self.town.log_path(&run.id).display().to_string();
         Ok(Started {
             run: run.id.clone(),
+            at: None,
             pid: handle.pid,
             birth: handle.birth,
             branch: branch.flatten(),

@@ -8,8 +8,8 @@ use gt_core::status::Status;
 use rusqlite::Connection;
 
 use crate::error::{Result, StoreError};
-use crate::sessions;
 use crate::store::Store;
+use crate::{jobs, sessions};
 
 /// What must never be, each with a query that finds it.
 const NEVER: [(&str, &str); 7] = [
@@ -101,6 +101,7 @@ pub(crate) fn complaints(tx: &Connection) -> Result<Vec<String>> {
         }
     }
     complaints.extend(sessions::check::faults(tx)?);
+    complaints.extend(jobs::check::faults(tx)?);
     Ok(complaints)
 }
 

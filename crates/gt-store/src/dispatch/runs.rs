@@ -87,12 +87,16 @@ pub struct Run {
 pub struct TurnOf {
     pub id: i64,
     pub session: String,
+    /// How long it may take; `None`: as the config says.
+    pub timeout: Option<SignedDuration>,
 }
 
 /// A start that worked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
     pub run: String,
+    /// When; `None`: nobody knows better than whoever records it.
+    pub at: Option<Timestamp>,
     /// 0, and born at 0: no process of this machine.
     pub pid: u32,
     pub birth: u64,
@@ -317,7 +321,7 @@ pub(crate) fn note_started(tx: &Connection, run: &Run, start: &Started, stamp: &
     )?
     .execute(params![
         run.id,
-        micros(stamp.now),
+        micros(start.at.unwrap_or(stamp.now)),
         start.pid,
         start.birth as i64,
         start.branch,

@@ -114,7 +114,7 @@ fn flaw(message: &NewMessage) -> Option<Refusal> {
     }
 }
 
-fn take(
+pub(crate) fn take(
     tx: &Connection,
     message: &NewMessage,
     rules: &Rules,

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gt_core::job::Command;
 use gt_core::lane::{Lanes, POLECAT};
 use gt_core::plan::{Policy, TroubleOf};
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::arrive::INTERRUPTED;
 use super::refresh;
@@ -33,7 +34,36 @@ pub struct Turn {
     /// The conversation to go on with.
     pub resumes: Option<String>,
     pub claimed_at: Timestamp,
+    /// The slot that it is of, if the clock brought it.
+    pub fire: Option<FireOf>,
 }
+
+/// A slot of a job, as whatever runs for it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FireOf {
+    pub job: String,
+    pub slot: Timestamp,
+    pub attempt: i64,
+    /// What is started; `None`: an agent is asked.
+    pub command: Option<Command>,
+}
+
+impl FireOf {
+    /// Reads the columns of `FIRE`, from that one on.
+    fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<FireOf>> {
+        let Some(job) = row.get(first)? else { return Ok(None) };
+        let command = row.get_ref(first + 3)?.as_str_or_null()?;
+        Ok(Some(FireOf {
+            job,
+            slot: timestamp(row.get(first + 1)?),
+            attempt: row.get(first + 2)?,
+            command: command.and_then(|text| serde_json::from_str(text).ok()),
+        }))
+    }
+}
+
+/// What a turn that the clock brought knows of its slot.
+const FIRE: &str = "fire.name, fire.slot, fire.attempt, turn.command";
 
 /// How a lane stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,6 +238,9 @@ struct Next {
     conversation: Option<String>,
     talks_to: Option<String>,
     n_live: i64,
+    /// Whether it begins a conversation of its own, with which nobody goes on.
+    is_apart: bool,
+    fire: Option<FireOf>,
 }
 
 fn claim_in(
@@ -250,8 +283,8 @@ fn page(tx: &Connection, lane: &str, is_free: bool, now: Timestamp) -> Result<Ve
     let only = if is_free { String::new() } else { format!("AND turn.session IN {AWAITED}") };
     let sql = format!(
         "SELECT turn.id, turn.session, key, coalesce(turn.agent, session.agent), text, turn.session IN {AWAITED},
-           conversation, talks_to, n_live
-         FROM session JOIN turn ON turn.id = session.next_turn
+           conversation, talks_to, n_live, is_apart, {FIRE}
+         FROM session JOIN turn ON turn.id = session.next_turn LEFT JOIN fire ON fire.id = turn.fire
          WHERE next_turn IS NOT NULL AND next_lane = ?1 AND next_at <= ?2 {only}
            AND (n_live = 0 OR NOT EXISTS (SELECT 1 FROM turn AS old JOIN run ON run.id = old.run
                   WHERE old.session = session.id AND old.state = 'live' AND run.stop_reason = ?3)) ORDER BY next_turn LIMIT {PAGE}"
@@ -268,6 +301,8 @@ fn page(tx: &Connection, lane: &str, is_free: bool, now: Timestamp) -> Result<Ve
             conversation: row.get(6)?,
             talks_to: row.get(7)?,
             n_live: row.get(8)?,
+            is_apart: row.get(9)?,
+            fire: FireOf::from_row(row, 10)?,
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -302,7 +337,7 @@ fn lender(tx: &Connection, next: &Next, room: &Room<'_>, agent: Option<&String>)
     Ok(None)
 }
 
-pub(super) fn is_agent_full(tx: &Connection, policy: &Policy, agent: &str) -> Result<bool> {
+pub(crate) fn is_agent_full(tx: &Connection, policy: &Policy, agent: &str) -> Result<bool> {
     let Some(cap) = policy.caps.agents.get(agent) else { return Ok(false) };
     let sql = "SELECT count(*) FROM run WHERE state <> 'ended' AND agent = ?1";
     let n: i64 = tx.prepare_cached(sql)?.query_row([agent], |row| row.get(0))?;
@@ -320,7 +355,7 @@ impl Next {
         stamp: &Stamp,
     ) -> Result<Turn> {
         // A conversation bears one turn at a time: whoever starts beside another begins one of its own.
-        let is_alone = self.n_live == 0;
+        let is_alone = self.n_live == 0 && !self.is_apart;
         let resumes = self.conversation.filter(|_| is_alone && self.talks_to.as_deref() == Some(&agent));
         tx.prepare_cached(
             "INSERT INTO run (id, context, rig, polecat, agent, host, state, starter, claimed_at, turn, lane, resumes, rides,
@@ -350,17 +385,20 @@ impl Next {
             text: self.text,
             resumes,
             claimed_at: stamp.now,
+            fire: self.fire,
         })
     }
 }
 
 /// The turn of a live run, as it was claimed.
 pub(crate) fn of_run(tx: &Connection, run: &str) -> Result<Option<Turn>> {
-    let mut query = tx.prepare_cached(
-        "SELECT run.id, turn.id, session.key, run.agent, run.lane, turn.text, run.resumes, run.claimed_at
+    let sql = format!(
+        "SELECT run.id, turn.id, session.key, run.agent, run.lane, turn.text, run.resumes, run.claimed_at, {FIRE}
          FROM run JOIN turn ON turn.id = run.turn JOIN session ON session.id = turn.session
-         WHERE run.id = ?1 AND run.state <> 'ended'",
-    )?;
+           LEFT JOIN fire ON fire.id = turn.fire
+         WHERE run.id = ?1 AND run.state <> 'ended'"
+    );
+    let mut query = tx.prepare_cached(&sql)?;
     let turn = query.query_row([run], |row| {
         Ok(Turn {
             run: row.get(0)?,
@@ -371,6 +409,7 @@ pub(crate) fn of_run(tx: &Connection, run: &str) -> Result<Option<Turn>> {
             text: row.get(5)?,
             resumes: row.get(6)?,
             claimed_at: timestamp(row.get(7)?),
+            fire: FireOf::from_row(row, 8)?,
         })
     });
     Ok(turn.optional()?)

@@ -18,9 +18,10 @@ use super::{outbox, refresh, touch};
 use crate::dispatch::runs::{Ended, Fault, NotStarted, Run, Started};
 use crate::dispatch::{runs, scheduler, tellings};
 use crate::error::{Result, StoreError};
-use crate::events;
+use crate::jobs::settle::Attempt;
 use crate::rows::{micros, timestamp};
 use crate::store::{Stamp, Store};
+use crate::{events, jobs};
 
 /// Runs of one turn that may be interrupted before it is given up.
 const INTERRUPTIONS_MAX: i64 = 2;
@@ -56,10 +57,13 @@ pub struct TurnView {
     attempts: i64,
     failures: i64,
     deliver: Option<Address>,
+    /// The slot of a job that it is of.
+    fire: Option<i64>,
 }
 
 const SELECT: &str = "SELECT turn.id, session.key, turn.text, n_messages, turn.agent, turn.lane, state, turn.made_at, due_at,
-    run, parent, ended_at, outcome, reply, error, turn.session, attempts, failures, turn.channel, turn.recipient, reply_to
+    run, parent, ended_at, outcome, reply, error, turn.session, attempts, failures, turn.channel, turn.recipient, reply_to,
+    turn.fire
   FROM turn JOIN session ON session.id = turn.session";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<TurnView> {
@@ -89,6 +93,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TurnView> {
         attempts: row.get(16)?,
         failures: row.get(17)?,
         deliver: channel.map(|channel| Address { channel, recipient, reply_to }),
+        fire: row.get(21)?,
     })
 }
 
@@ -197,6 +202,13 @@ pub(super) fn end(
     let data = json!({ "session": turn.session, "turn": id, "outcome": outcome.as_str(), "error": error });
     let run = turn.run.as_deref().unwrap_or_default();
     events::append_of_run(tx, stamp, EventType::TurnEnded, "", run, &data)?;
+    if let Some(fire) = turn.fire {
+        let run = turn.run.as_deref();
+        let attempt = Attempt { fire, run, outcome, reply, error, to: turn.deliver.as_ref() };
+        let Some(answer) = jobs::settle::ended(tx, &attempt, stamp)? else { return Ok(()) };
+        let key = format!("turn-{id}");
+        return outbox::put(tx, &key, &answer.to, &turn.session, run, outcome.as_str(), &answer.text, stamp);
+    }
     let Some(to) = &turn.deliver else { return Ok(()) };
     let text = match outcome {
         TurnOutcome::Done => reply.unwrap_or_default().to_owned(),
@@ -221,6 +233,9 @@ fn wait_again(tx: &Connection, turn: &TurnView, at: Timestamp, why: &str, stamp:
 /// That a run of a turn was started; returns it if that is not wanted any more.
 pub(crate) fn started(tx: &Connection, run: Run, start: &Started, stamp: &Stamp) -> Result<Option<Run>> {
     runs::note_started(tx, &run, start, stamp)?;
+    if let Some(turn) = run.turn_id() {
+        jobs::settle::started(tx, turn, &run.id, start.at.unwrap_or(stamp.now))?;
+    }
     let pid = Some(start.pid).filter(|pid| *pid != 0);
     let data = json!({ "session": run.session_key(), "turn": run.turn_id(), "lane": run.lane, "agent": run.agent, "pid": pid });
     events::append_of_run(tx, stamp, EventType::RunStarted, "", &run.id, &data)?;
@@ -246,6 +261,13 @@ pub(crate) fn not_started(
     if let Some(stop) = &run.stop {
         let outcome = if stop.outcome == Outcome::Stopped { TurnOutcome::Cancelled } else { TurnOutcome::Failed };
         end(tx, turn.id, outcome, None, Some(&stop.reason), stamp)?;
+        return refresh(tx, turn.session_id);
+    }
+    if let Some(fire) = turn.fire.filter(|_| matches!(failure.fault, Fault::Bead | Fault::Agent { .. })) {
+        if failure.fault != Fault::Bead {
+            jobs::settle::is_hopeless(tx, fire)?;
+        }
+        end(tx, turn.id, TurnOutcome::Failed, None, Some(&failure.error), stamp)?;
         return refresh(tx, turn.session_id);
     }
     let failures = turn.failures + i64::from(failure.fault == Fault::Bead);
@@ -303,6 +325,10 @@ fn settle(
     match outcome {
         Outcome::Completed => end(tx, turn.id, TurnOutcome::Done, ended.reply.as_deref(), None, stamp),
         Outcome::Stopped => end(tx, turn.id, TurnOutcome::Cancelled, None, Some(reason), stamp),
+        // What the clock brought has rules of its own for trying again.
+        _ if turn.fire.is_some() && !ended.is_conversation_lost => {
+            end(tx, turn.id, TurnOutcome::Failed, None, Some(reason), stamp)
+        }
         // Its agent is held up until then; the turn costs nothing and waits.
         Outcome::RateLimited | Outcome::AgentUnable => wait_again(tx, turn, stamp.now, reason, stamp),
         Outcome::Lost | Outcome::Died => {

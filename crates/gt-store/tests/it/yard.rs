@@ -78,6 +78,7 @@ pub(crate) fn beads_of(claimed: &[Assignment]) -> Vec<&str> {
 
 pub(crate) fn started(run: &str) -> Started {
     Started {
+        at: None,
         run: run.to_owned(),
         pid: 4711,
         birth: 99,

@@ -32,6 +32,7 @@ fn turn(config: &str, name: &str, resume: Option<&str>) -> Result<Launch, Unfit>
         dir: Path::new("/sessions/1"),
         log: Path::new("/logs/1.log"),
         errors: Path::new("/logs/1.err"),
+        fire: None,
     };
     let launch = turn_launch(&agent, &order, &town)?;
     assert_eq!((launch.place, launch.stdin.as_deref()), (Place::Here, Some(MESSAGE)));

@@ -2,6 +2,7 @@
 
 use gt_core::agent::{Activity, Usage};
 use gt_core::run::{Outcome, RunState, StopOrder};
+use jiff::SignedDuration;
 use rusqlite::Row;
 
 use super::{Run, TurnOf};
@@ -15,7 +16,8 @@ pub(super) const SELECT: &str = "SELECT run.id, coalesce(bead.id, ''), coalesce(
     run.activity_at, run.conversation, run.tokens_in, run.tokens_out, run.tokens_cached, run.cost,
     (SELECT 'step ' || place || ' of ' || (SELECT max(place) FROM step WHERE bead = run.bead) || ': ' || title FROM step
        WHERE bead = run.bead AND done_at IS NULL AND run.state <> 'ended' ORDER BY place LIMIT 1),
-    run.last_output, run.stalled_at, run.interrupted_at, run.turn, session.key, run.lane, run.resumes, run.is_aside
+    run.last_output, run.stalled_at, run.interrupted_at, run.turn, session.key, run.lane, run.resumes, run.is_aside,
+    turn.timeout
   FROM run LEFT JOIN bead ON bead.key = run.bead LEFT JOIN turn ON turn.id = run.turn
     LEFT JOIN session ON session.id = turn.session";
 
@@ -70,7 +72,10 @@ pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         usage: usage(row)?,
         turn: row
             .get::<_, Option<i64>>(42)?
-            .map(|id| Ok::<_, rusqlite::Error>(TurnOf { id, session: text_or_empty(row, 43)? }))
+            .map(|id| {
+                let timeout = row.get::<_, Option<i64>>(47)?.map(SignedDuration::from_micros);
+                Ok::<_, rusqlite::Error>(TurnOf { id, session: text_or_empty(row, 43)?, timeout })
+            })
             .transpose()?,
         lane: row.get(44)?,
         resumes: row.get(45)?,

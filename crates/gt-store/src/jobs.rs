@@ -1,0 +1,393 @@
+//! Jobs as the store remembers them: adding, changing, pausing, listing. (docs/decisions/0012)
+//!
+//! A job's row says at any time when its next slot is, so that whoever runs the town reads an index. What becomes of slots is
+//! `fire`, what becomes of their runs `settle`; the rules are `gt_core::job`.
+
+pub(crate) mod beats;
+pub(crate) mod check;
+pub(crate) mod fire;
+pub(crate) mod log;
+pub(crate) mod settle;
+
+use gt_core::event::EventType;
+use gt_core::job::{FireStatus, JobState, Missed, Payload, SET_BACK_MAX, Schedule, flaw_of_name, is_id};
+use gt_core::refusal::Refusal;
+use gt_core::text::one_line;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::json;
+
+use crate::error::{Result, StoreError};
+use crate::events;
+use crate::rows::{micros, timestamp};
+use crate::sessions::arrive::Address;
+use crate::store::{Stamp, Store};
+
+/// What somebody wants to be done, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobPlan {
+    pub name: String,
+    pub schedule: Schedule,
+    /// The name of its time zone.
+    pub tz: String,
+    pub payload: Payload,
+    pub missed: Missed,
+    pub may_overlap: bool,
+    /// How late a missed slot may still run; `None`: as the config says.
+    pub grace: Option<SignedDuration>,
+    pub timeout: Option<SignedDuration>,
+    pub retries: Option<u32>,
+    pub lane: Option<String>,
+    /// Where its answer goes; `None`: nowhere.
+    pub deliver: Option<Address>,
+}
+
+impl JobPlan {
+    fn zone(&self) -> std::result::Result<TimeZone, String> {
+        TimeZone::get(&self.tz).map_err(|_| format!("there is no time zone `{}`", one_line(&self.tz)))
+    }
+
+    /// The first slot after a time, or why there is none.
+    fn next(&self, after: Timestamp) -> std::result::Result<Timestamp, String> {
+        let next = self.schedule.next(after, &self.zone()?);
+        next.ok_or_else(|| match &self.schedule {
+            Schedule::At(at) => format!("{at} has passed"),
+            Schedule::Every { .. } | Schedule::Cron(_) => "no such time ever comes".to_owned(),
+            Schedule::Broken { text, .. } => format!("its schedule `{}` cannot be read", one_line(text)),
+        })
+    }
+}
+
+/// A job as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    pub plan: JobPlan,
+    pub is_beat: bool,
+    pub state: JobState,
+    /// Why it is disabled.
+    pub why: Option<String>,
+    pub next_at: Option<Timestamp>,
+    /// Fires in a row that failed.
+    pub failures: i64,
+    pub made_at: Timestamp,
+    /// The slot that something became of last, and what.
+    pub last_at: Option<Timestamp>,
+    pub last_status: Option<FireStatus>,
+    pub(crate) id: i64,
+    /// What it delivered last, if it is a heartbeat.
+    pub(crate) said: Option<(String, Timestamp)>,
+}
+
+impl Job {
+    pub fn id(&self) -> String {
+        format!("job-{}", self.id)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.plan.name
+    }
+}
+
+const SELECT: &str =
+    "SELECT id, name, is_beat, kind, schedule, anchor, tz, payload, missed, may_overlap, grace, timeout, retries,
+    lane, channel, recipient, state, why, next_at, failures, made_at, last_at, last_status, said, said_at FROM job";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Job> {
+    let span =
+        |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(SignedDuration::from_micros));
+    let time = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(timestamp));
+    let channel: Option<String> = row.get(14)?;
+    let recipient: Option<String> = row.get(15)?;
+    let said: Option<String> = row.get(23)?;
+    Ok(Job {
+        id: row.get(0)?,
+        plan: JobPlan {
+            name: row.get(1)?,
+            schedule: Schedule::parse(row.get_ref(3)?.as_str()?, row.get_ref(4)?.as_str()?, timestamp(row.get(5)?)),
+            tz: row.get(6)?,
+            payload: Payload::parse(row.get_ref(7)?.as_str()?),
+            missed: Missed::parse(row.get_ref(8)?.as_str()?).unwrap_or_default(),
+            may_overlap: row.get(9)?,
+            grace: span(10)?,
+            timeout: span(11)?,
+            retries: row.get::<_, Option<i64>>(12)?.and_then(|n| u32::try_from(n).ok()),
+            lane: row.get(13)?,
+            deliver: channel.map(|channel| Address { channel, recipient, reply_to: None }),
+        },
+        is_beat: row.get(2)?,
+        state: JobState::parse(row.get_ref(16)?.as_str()?).unwrap_or(JobState::Disabled),
+        why: row.get(17)?,
+        next_at: time(18)?,
+        failures: row.get(19)?,
+        made_at: timestamp(row.get(20)?),
+        last_at: time(21)?,
+        last_status: row.get_ref(22)?.as_str_or_null()?.and_then(FireStatus::parse),
+        said: said.zip(time(24)?),
+    })
+}
+
+impl Store {
+    /// Adds jobs, all or none of them.
+    pub fn add_jobs(&mut self, plans: &[JobPlan], stamp: &Stamp) -> std::result::Result<Vec<Job>, StoreError> {
+        self.write(stamp, |tx| plans.iter().map(|plan| add(tx, plan, false, stamp)).collect())
+    }
+
+    /// A job, by its name or its id.
+    pub fn job(&mut self, name: &str) -> std::result::Result<Job, StoreError> {
+        self.read(|tx| require(tx, name))
+    }
+
+    /// Jobs, whose slot comes first first; those without one last.
+    pub fn jobs(&mut self, with_beats: bool, limit: Option<usize>) -> std::result::Result<Vec<Job>, StoreError> {
+        self.read(|tx| {
+            let sql = format!("{SELECT} WHERE is_beat <= ?1 ORDER BY next_at IS NULL, next_at, id LIMIT ?2");
+            let mut query = tx.prepare_cached(&sql)?;
+            let limit = limit.map_or(-1, |limit| limit as i64);
+            Ok(query.query_map(params![with_beats, limit], from_row)?.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Changes a job; its next slot is found anew only if its schedule is another.
+    pub fn edit_job(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut JobPlan),
+        stamp: &Stamp,
+    ) -> std::result::Result<Job, StoreError> {
+        self.write(stamp, |tx| {
+            let mut job = require_own(tx, name)?;
+            let before = job.plan.clone();
+            change(&mut job.plan);
+            if job.plan == before {
+                return Ok(job);
+            }
+            if job.plan.name != before.name {
+                refuse_name(tx, &job.plan.name)?;
+            }
+            if (&job.plan.schedule, &job.plan.tz) != (&before.schedule, &before.tz) && job.state != JobState::Paused {
+                job.next_at = Some(first_slot(&job.plan, stamp)?);
+                if job.state == JobState::Disabled {
+                    (job.state, job.why, job.failures) = (JobState::Active, None, 0);
+                }
+            }
+            save(tx, &job)?;
+            tell(tx, EventType::JobChanged, &job, stamp)?;
+            Ok(job)
+        })
+    }
+
+    /// Has a job leave its slots out; what runs goes on. Says whether that is new.
+    pub fn pause_job(&mut self, name: &str, stamp: &Stamp) -> std::result::Result<(Job, bool), StoreError> {
+        self.write(stamp, |tx| {
+            let mut job = require(tx, name)?;
+            let is_new = job.state != JobState::Paused;
+            if is_new {
+                (job.state, job.next_at, job.why) = (JobState::Paused, None, None);
+                save(tx, &job)?;
+                tell(tx, EventType::JobChanged, &job, stamp)?;
+            }
+            Ok((job, is_new))
+        })
+    }
+
+    /// Has a job go on from now: what came meanwhile is nobody's. Says whether that is new.
+    pub fn resume_job(&mut self, name: &str, stamp: &Stamp) -> std::result::Result<(Job, bool), StoreError> {
+        self.write(stamp, |tx| {
+            let mut job = require(tx, name)?;
+            let is_new = job.state != JobState::Active;
+            if is_new {
+                job.next_at = Some(first_slot(&job.plan, stamp)?);
+                (job.state, job.why, job.failures) = (JobState::Active, None, 0);
+                save(tx, &job)?;
+                tell(tx, EventType::JobChanged, &job, stamp)?;
+            }
+            Ok((job, is_new))
+        })
+    }
+
+    /// Forgets a job; what runs goes on, and what became of its slots stays known.
+    pub fn remove_job(&mut self, name: &str, stamp: &Stamp) -> std::result::Result<Job, StoreError> {
+        self.write(stamp, |tx| {
+            let job = require_own(tx, name)?;
+            tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
+            // What would be tried again is not.
+            settle::give_up_retries(tx, job.id, "its job was removed", stamp)?;
+            tell(tx, EventType::JobRemoved, &job, stamp)?;
+            Ok(job)
+        })
+    }
+
+    /// When the next slot of a job comes, or one that failed is tried again.
+    pub fn next_job_at(&mut self) -> std::result::Result<Option<Timestamp>, StoreError> {
+        self.read(|tx| {
+            let sql = "SELECT min(at) FROM (SELECT min(next_at) AS at FROM job WHERE next_at IS NOT NULL
+                         UNION ALL SELECT min(retry_at) FROM fire WHERE retry_at IS NOT NULL)";
+            let at: Option<i64> = tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+            Ok(at.map(timestamp))
+        })
+    }
+
+    /// After the clock was found to be far behind what has fired already: that was a wrong clock, and jobs go on from now.
+    /// Says how many.
+    pub fn heed_clock(&mut self, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
+        let Ok(ahead) = stamp.now.checked_add(SET_BACK_MAX) else { return Ok(0) };
+        let stray = self.read(|tx| {
+            let sql = format!("{SELECT} WHERE next_at IS NOT NULL AND kind <> 'at' AND fired_at > ?1");
+            let mut query = tx.prepare_cached(&sql)?;
+            let stray: Vec<Job> = query.query_map([micros(ahead)], from_row)?.collect::<rusqlite::Result<_>>()?;
+            Ok(stray)
+        })?;
+        if stray.is_empty() {
+            return Ok(0); // only who has something to write writes
+        }
+        self.write(stamp, |tx| {
+            for job in &stray {
+                let next = job.plan.next(stamp.now).ok().map(micros);
+                tx.prepare_cached("UPDATE job SET next_at = ?2, fired_at = ?3 WHERE id = ?1 AND next_at IS NOT NULL")?
+                    .execute(params![job.id, next, micros(stamp.now)])?;
+            }
+            Ok(stray.len())
+        })
+    }
+}
+
+fn add(tx: &Connection, plan: &JobPlan, is_beat: bool, stamp: &Stamp) -> Result<Job> {
+    refuse_name(tx, &plan.name)?;
+    let next_at = first_slot(plan, stamp)?;
+    let anchor = anchor_of(&plan.schedule, stamp);
+    tx.prepare_cached(
+        "INSERT INTO job (name, is_beat, kind, schedule, anchor, tz, payload, missed, may_overlap, state, next_at, made_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'active', ?10, ?11)",
+    )?
+    .execute(params![
+        plan.name,
+        is_beat,
+        plan.schedule.kind(),
+        plan.schedule.text(),
+        micros(anchor),
+        plan.tz,
+        plan.payload.text(),
+        plan.missed.as_str(),
+        plan.may_overlap,
+        micros(next_at),
+        micros(stamp.now)
+    ])?;
+    let job = Job {
+        id: tx.last_insert_rowid(),
+        plan: plan.clone(),
+        is_beat,
+        state: JobState::Active,
+        why: None,
+        next_at: Some(next_at),
+        failures: 0,
+        made_at: stamp.now,
+        last_at: None,
+        last_status: None,
+        said: None,
+    };
+    save(tx, &job)?;
+    tell(tx, EventType::JobAdded, &job, stamp)?;
+    Ok(job)
+}
+
+fn anchor_of(schedule: &Schedule, stamp: &Stamp) -> Timestamp {
+    match schedule {
+        Schedule::Every { anchor, .. } => *anchor,
+        Schedule::At(_) | Schedule::Cron(_) | Schedule::Broken { .. } => stamp.now,
+    }
+}
+
+fn first_slot(plan: &JobPlan, stamp: &Stamp) -> Result<Timestamp> {
+    plan.next(stamp.now).map_err(|why| Refusal::JobNeverRuns { name: one_line(&plan.name), why }.into())
+}
+
+fn refuse_name(tx: &Connection, name: &str) -> Result<()> {
+    let flaw = flaw_of_name(name).filter(|_| !beats::is_beat(name));
+    if let Some(why) = flaw {
+        return Err(Refusal::JobName { name: one_line(name), why }.into());
+    }
+    if tx.prepare_cached("SELECT 1 FROM job WHERE name = ?1")?.exists([name])? {
+        return Err(Refusal::JobExists { name: name.to_owned() }.into());
+    }
+    Ok(())
+}
+
+/// Writes all of a job that may change.
+fn save(tx: &Connection, job: &Job) -> Result<()> {
+    let plan = &job.plan;
+    let span = |span: Option<SignedDuration>| span.map(|span| i64::try_from(span.as_micros()).unwrap_or(i64::MAX));
+    let (channel, recipient) =
+        plan.deliver.as_ref().map_or((None, None), |to| (Some(&to.channel), to.recipient.as_ref()));
+    let anchor = match plan.schedule {
+        Schedule::Every { anchor, .. } => Some(micros(anchor)),
+        Schedule::At(_) | Schedule::Cron(_) | Schedule::Broken { .. } => None,
+    };
+    tx.prepare_cached(
+        "UPDATE job SET name = ?2, kind = ?3, schedule = ?4, anchor = coalesce(?5, anchor), tz = ?6, payload = ?7, missed = ?8,
+           may_overlap = ?9, grace = ?10, timeout = ?11, retries = ?12, lane = ?13, channel = ?14, recipient = ?15, state = ?16,
+           why = ?17, next_at = ?18, failures = ?19 WHERE id = ?1",
+    )?
+    .execute(params![
+        job.id,
+        plan.name,
+        plan.schedule.kind(),
+        plan.schedule.text(),
+        anchor,
+        plan.tz,
+        plan.payload.text(),
+        plan.missed.as_str(),
+        plan.may_overlap,
+        span(plan.grace),
+        span(plan.timeout),
+        plan.retries,
+        plan.lane,
+        channel,
+        recipient,
+        job.state.as_str(),
+        job.why,
+        job.next_at.map(micros),
+        job.failures
+    ])?;
+    Ok(())
+}
+
+fn tell(tx: &Connection, kind: EventType, job: &Job, stamp: &Stamp) -> Result<()> {
+    let data = json!({ "job": job.name(), "id": job.id(), "kind": job.plan.schedule.kind(),
+                       "payload": job.plan.payload.kind(), "state": job.state.as_str(), "next_at": job.next_at });
+    events::append(tx, stamp, kind, None, &data)
+}
+
+fn find(tx: &Connection, name: &str) -> Result<Option<Job>> {
+    let (column, key) = match name.strip_prefix("job-").filter(|_| is_id(name)) {
+        Some(id) => ("id = CAST(?1 AS INTEGER)", id),
+        None => ("name = ?1", name),
+    };
+    Ok(tx.prepare_cached(&format!("{SELECT} WHERE {column}"))?.query_row([key], from_row).optional()?)
+}
+
+fn by_id(tx: &Connection, id: i64) -> Result<Option<Job>> {
+    Ok(tx.prepare_cached(&format!("{SELECT} WHERE id = ?1"))?.query_row([id], from_row).optional()?)
+}
+
+fn require(tx: &Connection, name: &str) -> Result<Job> {
+    match find(tx, name)? {
+        Some(job) => Ok(job),
+        None => Err(StoreError::NoJob { name: one_line(name), near: near(tx, name)? }),
+    }
+}
+
+/// One that somebody has added, and may change.
+fn require_own(tx: &Connection, name: &str) -> Result<Job> {
+    let job = require(tx, name)?;
+    if job.is_beat {
+        return Err(Refusal::IsHeartbeat { name: job.plan.name }.into());
+    }
+    Ok(job)
+}
+
+fn near(tx: &Connection, name: &str) -> Result<Vec<String>> {
+    let mut query = tx.prepare_cached("SELECT name FROM job LIMIT 10000")?;
+    let names: Vec<String> = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    Ok(gt_core::near::closest(name, names.iter().map(String::as_str)))
+}

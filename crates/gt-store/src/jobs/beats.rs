@@ -1,0 +1,140 @@
+//! Heartbeats: jobs that the config makes, one for each agent. // SPEC H1, H1a
+
+use gt_core::event::EventType;
+use gt_core::job::{Beat, JobState, Missed, Payload, every};
+use jiff::SignedDuration;
+
+use super::{Job, JobPlan, SELECT, add, first_slot, from_row, save, tell};
+use crate::error::{Result, StoreError};
+use crate::store::{Stamp, Store};
+
+/// What all their names begin with.
+pub(super) const PREFIX: &str = "heartbeat:";
+
+/// Why a heartbeat rests that nobody has stopped.
+const OFF: &str = "heartbeats are switched off: `gt heartbeat enable`";
+
+/// The job that is the heartbeat of an agent.
+pub fn beat_of(agent: &str) -> String {
+    format!("{PREFIX}{agent}")
+}
+
+pub(super) fn is_beat(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
+impl Store {
+    /// Heartbeats, by the names of their agents.
+    pub fn beats(&mut self) -> std::result::Result<Vec<Job>, StoreError> {
+        self.read(all)
+    }
+
+    /// Sees to it that there are these heartbeats and no others, as often as that; says whether something changed. Who was
+    /// stopped or has stopped itself stays so.
+    pub fn keep_beats(&mut self, wanted: &Beats, stamp: &Stamp) -> std::result::Result<bool, StoreError> {
+        let there = self.beats()?;
+        if wanted.are(&there) {
+            return Ok(false); // only who has something to write writes
+        }
+        self.write(stamp, |tx| {
+            let there = all(tx)?;
+            for job in there.iter().filter(|job| wanted.of(job).is_none()) {
+                tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
+                super::settle::give_up_retries(tx, job.id, "the heartbeat was taken away", stamp)?;
+                tell(tx, EventType::JobRemoved, job, stamp)?;
+            }
+            for beat in &wanted.beats {
+                match there.iter().find(|job| job.name() == beat_of(&beat.agent)) {
+                    Some(job) => update(tx, job, beat, wanted, stamp)?,
+                    None if wanted.is_on => add(tx, &plan(beat, wanted.interval, stamp)?, true, stamp).map(|_| ())?,
+                    None => {}
+                }
+            }
+            Ok(true)
+        })
+    }
+}
+
+/// The heartbeats that there are to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beats {
+    /// Whether any heart beats at all; those that are there keep what is known of them.
+    pub is_on: bool,
+    pub interval: SignedDuration,
+    pub beats: Vec<Beat>,
+}
+
+impl Beats {
+    fn of(&self, job: &Job) -> Option<&Beat> {
+        self.beats.iter().find(|beat| beat_of(&beat.agent) == job.name())
+    }
+
+    /// Whether those that are there are as they are to be.
+    fn are(&self, there: &[Job]) -> bool {
+        let is_there = |beat: &Beat| there.iter().any(|job| job.name() == beat_of(&beat.agent));
+        let is_so = |job: &Job| self.of(job).is_some_and(|beat| is_as(job, beat, self.interval)) && !self.switches(job);
+        there.iter().all(is_so) && (!self.is_on || self.beats.iter().all(is_there))
+    }
+
+    /// Whether a heartbeat is to go on, or to rest, because all are.
+    fn switches(&self, job: &Job) -> bool {
+        if self.is_on { job.why.as_deref() == Some(OFF) } else { job.state == JobState::Active }
+    }
+}
+
+fn all(tx: &rusqlite::Connection) -> Result<Vec<Job>> {
+    let mut query = tx.prepare_cached(&format!("{SELECT} WHERE is_beat = 1 ORDER BY name"))?;
+    Ok(query.query_map([], from_row)?.collect::<rusqlite::Result<_>>()?)
+}
+
+fn is_as(job: &Job, beat: &Beat, interval: SignedDuration) -> bool {
+    let is_often = matches!(job.plan.schedule, gt_core::job::Schedule::Every { span, .. } if span == interval);
+    is_often && job.plan.payload == Payload::Heartbeat(beat.clone())
+}
+
+fn plan(beat: &Beat, interval: SignedDuration, stamp: &Stamp) -> Result<JobPlan> {
+    let name = beat_of(&beat.agent);
+    let never = |why: &dyn std::fmt::Display| gt_core::refusal::Refusal::JobNeverRuns {
+        name: name.clone(),
+        why: why.to_string(),
+    };
+    Ok(JobPlan {
+        schedule: every(interval, stamp.now).map_err(|bad| never(&bad))?,
+        name,
+        tz: "UTC".to_owned(),
+        payload: Payload::Heartbeat(beat.clone()),
+        missed: Missed::Skip,
+        may_overlap: false,
+        grace: None,
+        timeout: None,
+        retries: None,
+        lane: None,
+        deliver: None,
+    })
+}
+
+/// Another distance is counted from now on; anything else leaves the next one where it is.
+fn update(tx: &rusqlite::Connection, job: &Job, beat: &Beat, wanted: &Beats, stamp: &Stamp) -> Result<()> {
+    let (is_same, switches) = (is_as(job, beat, wanted.interval), wanted.switches(job));
+    if is_same && !switches {
+        return Ok(());
+    }
+    let mut job = job.clone();
+    let fresh = plan(beat, wanted.interval, stamp)?;
+    let is_other_distance = fresh.schedule.text() != job.plan.schedule.text();
+    if is_other_distance {
+        job.plan.schedule = fresh.schedule;
+    }
+    if switches {
+        (job.state, job.why) =
+            if wanted.is_on { (JobState::Active, None) } else { (JobState::Paused, Some(OFF.to_owned())) };
+    }
+    job.next_at = match job.state {
+        JobState::Active if is_other_distance || switches => Some(first_slot(&job.plan, stamp)?),
+        JobState::Active => job.next_at,
+        JobState::Paused | JobState::Disabled => None,
+    };
+    job.plan.payload = fresh.payload;
+    save(tx, &job)?;
+    tell(tx, EventType::JobChanged, &job, stamp)
+}

@@ -1,0 +1,435 @@
+//! Firing: slots that have come become turns, or a record of why not, in one transaction. // SPEC K2, K3, H1, H2
+//!
+//! The row of a fire and the job's next slot are written together, and the store refuses a second fire of a slot: however
+//! many run the town, and whatever becomes of them, each slot fires at most once.
+
+use gt_core::event::EventType;
+use gt_core::job::{Backlog, Beat, Fate, FireStatus, JobState, Payload, Schedule, Watch, fates};
+use gt_core::plan::Policy;
+use gt_core::refusal::Refusal;
+use gt_core::session::Rules;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, params};
+use serde_json::json;
+
+use super::log::{self, Fire};
+use super::{Job, SELECT, by_id, from_row, require, settle};
+use crate::error::{Result, StoreError};
+use crate::events;
+use crate::rows::{micros, timestamp};
+use crate::sessions::arrive::{self, NewMessage, SendOutcome};
+use crate::sessions::claim::is_agent_full;
+use crate::sessions::{get_or_make, refresh, touch};
+use crate::store::{Stamp, Store};
+
+/// Jobs that are fired together: those after them wait until these have been started.
+const PAGE: usize = 128;
+/// The lane of what the clock brings.
+const LANE: &str = "cron";
+/// The agent that a run of a command counts as.
+const SHELL: &str = "sh";
+
+/// By what rules jobs fire.
+#[derive(Debug, Clone)]
+pub struct FireRules<'a> {
+    pub policy: &'a Policy,
+    /// How sessions take messages.
+    pub sessions: &'a Rules,
+    /// Since when somebody has watched the clock.
+    pub since: Timestamp,
+    pub grace: SignedDuration,
+    pub timeout: Option<SignedDuration>,
+    pub retries: u32,
+    /// Fires in a row that may fail before a job is disabled; 0: any number.
+    pub failures_max: u32,
+}
+
+/// What is to be done about a heartbeat that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BeatWord {
+    /// This is asked of its agent.
+    Ask(String),
+    /// It is left out; the next may come in this span of time.
+    Skip { why: String, open: Open },
+}
+
+/// The span of time in which the next may come; `None`: any.
+type Open = Option<(Timestamp, Timestamp)>;
+
+/// Says what is to be done about a heartbeat.
+pub type AskBeat<'a> = dyn FnMut(&Beat) -> BeatWord + 'a;
+
+/// What firing came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fired {
+    pub n_fired: usize,
+    /// Jobs, each with how many of its slots were missed.
+    pub missed: Vec<(String, usize)>,
+    /// Jobs whose slot was left out, and why.
+    pub skipped: Vec<(String, String)>,
+    /// Whether there are more that are due.
+    pub is_more: bool,
+}
+
+impl Store {
+    /// Fires what is due: first what is tried again, then what came first.
+    pub fn fire_due(
+        &mut self,
+        rules: &FireRules<'_>,
+        ask: &mut AskBeat<'_>,
+        stamp: &Stamp,
+    ) -> std::result::Result<Fired, StoreError> {
+        if self.next_job_at()?.is_none_or(|at| at > stamp.now) {
+            return Ok(Fired::default()); // only who has something to write writes
+        }
+        self.write(stamp, |tx| {
+            let mut desk = Desk { tx, rules, ask, stamp, fired: Fired::default() };
+            desk.try_again()?;
+            let due = due(tx, stamp.now)?;
+            desk.fired.is_more = due.len() == PAGE;
+            due.into_iter().try_for_each(|job| desk.see_to(job))?;
+            Ok(desk.fired)
+        })
+    }
+
+    /// Fires a job now, whatever its schedule says.
+    pub fn fire_now(
+        &mut self,
+        name: &str,
+        rules: &FireRules<'_>,
+        ask: &mut AskBeat<'_>,
+        stamp: &Stamp,
+    ) -> std::result::Result<Fire, StoreError> {
+        self.write(stamp, |tx| {
+            let job = require(tx, name)?;
+            if unfinished(tx, job.id)?.is_some() && !job.plan.may_overlap {
+                return Err(Refusal::JobRuns { name: job.plan.name }.into());
+            }
+            let mut desk = Desk { tx, rules, ask, stamp, fired: Fired::default() };
+            if let Payload::Heartbeat(beat) = &job.plan.payload
+                && desk.is_busy(&beat.agent)?
+            {
+                return Err(Refusal::AgentBusy { agent: beat.agent.clone() }.into());
+            }
+            let mut slot = stamp.now;
+            loop {
+                match desk.fire(&job, slot, true)? {
+                    Some((id, _)) => return Ok(log::by_id(tx, id)?.expect("it was just written")),
+                    // A slot of just this moment has been taken.
+                    None => slot += SignedDuration::from_micros(1),
+                }
+            }
+        })
+    }
+}
+
+fn due(tx: &Connection, now: Timestamp) -> Result<Vec<Job>> {
+    let sql = format!("{SELECT} WHERE next_at <= ?1 AND next_at IS NOT NULL ORDER BY next_at, id LIMIT {PAGE}");
+    let mut query = tx.prepare_cached(&sql)?;
+    Ok(query.query_map([micros(now)], from_row)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The slot that a job is still at, and how many it is at.
+fn unfinished(tx: &Connection, job: i64) -> Result<Option<(Timestamp, usize)>> {
+    let sql = "SELECT min(slot), count(*) FROM fire WHERE job = ?1 AND status = 'running'";
+    let (slot, n): (Option<i64>, i64) =
+        tx.prepare_cached(sql)?.query_row([job], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(slot.map(|slot| (timestamp(slot), n as usize)))
+}
+
+/// Whoever fires, with all that it takes.
+struct Desk<'a, 'b> {
+    tx: &'a Connection,
+    rules: &'a FireRules<'a>,
+    ask: &'a mut AskBeat<'b>,
+    stamp: &'a Stamp,
+    fired: Fired,
+}
+
+impl Desk<'_, '_> {
+    /// Sees to all slots of a job that have come.
+    fn see_to(&mut self, job: Job) -> Result<()> {
+        let (tx, stamp) = (self.tx, self.stamp);
+        let zone = match (job.plan.zone(), job.next_at, &job.plan.payload) {
+            (_, _, Payload::Broken(_)) => {
+                return settle::disable(tx, &job, "what it is to do cannot be read", stamp);
+            }
+            (Err(why), ..) => return settle::disable(tx, &job, &why, stamp),
+            (Ok(zone), Some(_), _) => zone,
+            (Ok(_), None, _) => return Ok(()),
+        };
+        let first = job.next_at.expect("it is due");
+        let backlog = Backlog::of(&job.plan.schedule, first, stamp.now, &zone);
+        if let Some((first, last)) = backlog.earlier {
+            self.miss_many(&job, first, last)?;
+        }
+        let mut open = None;
+        for (slot, fate) in fates(&backlog.slots, &self.watch(&job)?) {
+            match fate {
+                Fate::Fires => open = self.fire(&job, slot, false)?.and_then(|(_, open)| open).or(open),
+                Fate::Missed(why) => self.leave_out(&job, slot, FireStatus::Missed, &why)?,
+                Fate::Skipped(why) => self.leave_out(&job, slot, FireStatus::Skipped, &why)?,
+            }
+        }
+        let next = self.next_slot(&job, &zone, open);
+        tx.prepare_cached("UPDATE job SET next_at = ?2, fired_at = ?3 WHERE id = ?1 AND state = 'active'")?
+            .execute(params![job.id, next.map(micros), micros(stamp.now)])?;
+        if next.is_none() && unfinished(tx, job.id)?.is_none() {
+            self.has_had_its_time(&job)?;
+        }
+        Ok(())
+    }
+
+    fn watch(&self, job: &Job) -> Result<Watch> {
+        let usual = Some(self.rules.grace).filter(|_| !matches!(job.plan.schedule, Schedule::At(_)));
+        let unfinished = unfinished(self.tx, job.id)?;
+        Ok(Watch {
+            missed: job.plan.missed,
+            // What comes only once is better late than never.
+            grace: job.plan.grace.or(usual),
+            may_overlap: job.plan.may_overlap,
+            since: self.rules.since,
+            now: self.stamp.now,
+            busy_with: unfinished.map(|(slot, _)| slot),
+            n_unfinished: unfinished.map_or(0, |(_, n)| n),
+        })
+    }
+
+    /// The next slot; where it may come only in a span of time the first in that, or its beginning if none lies in it.
+    fn next_slot(&self, job: &Job, zone: &TimeZone, open: Open) -> Option<Timestamp> {
+        let next = job.plan.schedule.next(self.stamp.now, zone)?;
+        let Some((from, to)) = open.filter(|(from, _)| *from > next) else { return Some(next) };
+        // A slot at the very beginning counts.
+        let first = job.plan.schedule.next(from - SignedDuration::from_micros(1), zone);
+        first.filter(|first| *first < to).or(Some(from))
+    }
+
+    /// A job that will never run again, and has not run.
+    fn has_had_its_time(&mut self, job: &Job) -> Result<()> {
+        match by_id(self.tx, job.id)?.filter(|job| job.state == JobState::Active) {
+            Some(job) => settle::disable(self.tx, &job, "its time has passed, and it did not run", self.stamp),
+            None => Ok(()),
+        }
+    }
+
+    /// Fires a slot; says which fire it is, and for a heartbeat that is left out when the next may come. `None`: it was
+    /// fired before.
+    fn fire(&mut self, job: &Job, slot: Timestamp, is_manual: bool) -> Result<Option<(i64, Open)>> {
+        let (text, skip) = match self.what_to_say(job)? {
+            BeatWord::Ask(text) => (text, None),
+            BeatWord::Skip { why, open } => (String::new(), Some((why, open))),
+        };
+        let status = if skip.is_some() { FireStatus::Skipped } else { FireStatus::Running };
+        let why = skip.as_ref().map(|(why, _)| why.as_str());
+        let Some(id) = self.write(job, slot, status, why, is_manual)? else { return Ok(None) };
+        if let Some((why, open)) = skip {
+            self.note_left_out(job, slot, status, &why)?;
+            return Ok(Some((id, open)));
+        }
+        self.begin(job, id, slot, 1, &text)?;
+        self.fired.n_fired += 1;
+        let data = json!({ "job": job.name(), "slot": slot, "fire": id, "manual": is_manual });
+        events::append(self.tx, self.stamp, EventType::JobFired, None, &data)?;
+        Ok(Some((id, None)))
+    }
+
+    fn what_to_say(&mut self, job: &Job) -> Result<BeatWord> {
+        let Payload::Heartbeat(beat) = &job.plan.payload else { return Ok(BeatWord::Ask(job.plan.payload.words())) };
+        match (self.ask)(beat) {
+            BeatWord::Ask(_) if self.is_busy(&beat.agent)? => {
+                Ok(BeatWord::Skip { why: format!("{} was busy", beat.agent), open: None })
+            }
+            word => Ok(word),
+        }
+    }
+
+    /// Whether an agent answers somebody, or has no place left.
+    fn is_busy(&self, agent: &str) -> Result<bool> {
+        let sql = "SELECT 1 FROM run WHERE state <> 'ended' AND lane IS NOT NULL AND agent = ?1";
+        Ok(self.tx.prepare_cached(sql)?.exists([agent])? || is_agent_full(self.tx, self.rules.policy, agent)?)
+    }
+
+    /// Writes down what becomes of a slot, unless that is known.
+    fn write(
+        &self,
+        job: &Job,
+        slot: Timestamp,
+        status: FireStatus,
+        why: Option<&str>,
+        is_manual: bool,
+    ) -> Result<Option<i64>> {
+        let is_over = status != FireStatus::Running;
+        let n = self
+            .tx
+            .prepare_cached(
+                "INSERT INTO fire (job, name, slot, is_manual, status, attempt, retries, failures_max, made_at, ended_at, error)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (job, slot) DO NOTHING",
+            )?
+            .execute(params![
+                job.id,
+                job.name(),
+                micros(slot),
+                is_manual,
+                status.as_str(),
+                i64::from(!is_over),
+                job.plan.retries.unwrap_or(self.rules.retries),
+                self.rules.failures_max,
+                micros(self.stamp.now),
+                is_over.then(|| micros(self.stamp.now)),
+                why,
+            ])?;
+        Ok((n > 0).then(|| self.tx.last_insert_rowid()))
+    }
+
+    fn leave_out(&mut self, job: &Job, slot: Timestamp, status: FireStatus, why: &str) -> Result<()> {
+        match self.write(job, slot, status, Some(why), false)? {
+            Some(_) => self.note_left_out(job, slot, status, why),
+            None => Ok(()),
+        }
+    }
+
+    fn note_left_out(&mut self, job: &Job, slot: Timestamp, status: FireStatus, why: &str) -> Result<()> {
+        settle::note_last(self.tx, job.id, slot, status)?;
+        if status == FireStatus::Skipped {
+            self.fired.skipped.push((job.name().to_owned(), why.to_owned()));
+            let data = json!({ "job": job.name(), "slot": slot, "reason": why });
+            return events::append(self.tx, self.stamp, EventType::JobSkipped, None, &data);
+        }
+        match self.fired.missed.iter_mut().find(|(name, _)| name == job.name()) {
+            Some((_, n)) => *n += 1,
+            None => self.fired.missed.push((job.name().to_owned(), 1)),
+        }
+        let data = json!({ "job": job.name(), "slot": slot, "reason": why });
+        events::append(self.tx, self.stamp, EventType::JobMissed, None, &data)
+    }
+
+    /// One record for all slots up to the last of them.
+    fn miss_many(&mut self, job: &Job, first: Timestamp, last: Timestamp) -> Result<()> {
+        let why = format!("no daemon watched the clock then, nor at any of its times until {last}");
+        self.leave_out(job, first, FireStatus::Missed, &why)?;
+        let sql = "UPDATE fire SET until = ?3 WHERE job = ?1 AND slot = ?2 AND status = 'missed'";
+        self.tx.prepare_cached(sql)?.execute(params![job.id, micros(first), micros(last)])?;
+        Ok(())
+    }
+
+    /// Tries again what failed, now that its time has come.
+    fn try_again(&mut self) -> Result<()> {
+        let mut query = self
+            .tx
+            .prepare_cached("SELECT id FROM fire WHERE retry_at <= ?1 AND retry_at IS NOT NULL ORDER BY retry_at")?;
+        let due: Vec<i64> =
+            query.query_map([micros(self.stamp.now)], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for id in due {
+            let Some(fire) = log::by_id(self.tx, id)? else { continue };
+            let Some(job) = by_id(self.tx, fire.job_id)? else { continue };
+            match self.what_to_say(&job)? {
+                BeatWord::Ask(text) => {
+                    let attempt = fire.attempt + 1;
+                    let sql = "UPDATE fire SET retry_at = NULL, attempt = ?2 WHERE id = ?1";
+                    self.tx.prepare_cached(sql)?.execute(params![id, attempt])?;
+                    self.begin(&job, id, fire.slot, attempt, &text)?;
+                    self.fired.n_fired += 1;
+                }
+                BeatWord::Skip { why, .. } => {
+                    let sql =
+                        "UPDATE fire SET retry_at = NULL, status = 'skipped', error = ?2, ended_at = ?3 WHERE id = ?1";
+                    self.tx.prepare_cached(sql)?.execute(params![id, why, micros(self.stamp.now)])?;
+                    self.note_left_out(&job, fire.slot, FireStatus::Skipped, &why)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the turn of an attempt.
+    fn begin(&self, job: &Job, fire: i64, slot: Timestamp, attempt: i64, text: &str) -> Result<()> {
+        let turn = match &job.plan.payload {
+            Payload::Message { text, session: Some(session), agent } => {
+                match self.say_in(job, fire, attempt, text, session, agent.as_deref())? {
+                    Ok(turn) => turn,
+                    Err(why) => return settle::not_begun(self.tx, fire, &why, self.stamp),
+                }
+            }
+            payload => {
+                let agent = match payload {
+                    Payload::Message { agent, .. } => agent.clone(),
+                    Payload::Heartbeat(beat) => Some(beat.agent.clone()),
+                    _ => Some(SHELL.to_owned()),
+                };
+                self.make_turn(job, slot, text, agent)?
+            }
+        };
+        let command = job.plan.payload.command().map(|command| json!(command).to_string());
+        let timeout = job.plan.timeout.or(self.rules.timeout).map(|span| span.as_micros() as i64);
+        self.tx
+            .prepare_cached("UPDATE turn SET fire = ?2, command = ?3, timeout = ?4 WHERE id = ?1")?
+            .execute(params![turn, fire, command, timeout])?;
+        self.tx.prepare_cached("UPDATE fire SET turn = ?2 WHERE id = ?1")?.execute(params![fire, turn])?;
+        Ok(())
+    }
+
+    fn lane(&self, job: &Job) -> String {
+        self.rules.policy.lanes.resolve(job.plan.lane.as_deref().unwrap_or(LANE)).to_owned()
+    }
+
+    /// A turn in a session of the job's own: it waits for nobody but its lane, and nobody goes on with what it says.
+    fn make_turn(&self, job: &Job, slot: Timestamp, text: &str, agent: Option<String>) -> Result<i64> {
+        let key = match (job.is_beat, job.plan.may_overlap) {
+            (true, _) => job.name().to_owned(),
+            (false, false) => format!("cron:{}", job.name()),
+            (false, true) => format!("cron:{}:{slot}", job.name()),
+        };
+        let session = get_or_make(self.tx, &key, self.stamp)?;
+        // Where a heartbeat's answer goes is decided when it is known.
+        let to = job.plan.deliver.as_ref().filter(|_| !job.is_beat);
+        self.tx
+            .prepare_cached(
+                "INSERT INTO turn (session, origin, text, agent, lane, channel, recipient, state, made_at, due_at, is_apart)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'waiting', ?8, ?8, 1)",
+            )?
+            .execute(params![
+                session.id,
+                job.name(),
+                text,
+                agent,
+                self.lane(job),
+                to.map(|to| &to.channel),
+                to.and_then(|to| to.recipient.as_ref()),
+                micros(self.stamp.now),
+            ])?;
+        let turn = self.tx.last_insert_rowid();
+        touch(self.tx, session.id, self.stamp)?;
+        refresh(self.tx, session.id)?;
+        Ok(turn)
+    }
+
+    /// A message in somebody's session, by the rules of that; the error says why it was not taken.
+    fn say_in(
+        &self,
+        job: &Job,
+        fire: i64,
+        attempt: i64,
+        text: &str,
+        session: &str,
+        agent: Option<&str>,
+    ) -> Result<std::result::Result<i64, String>> {
+        let message = NewMessage {
+            session: session.to_owned(),
+            text: text.to_owned(),
+            sender: format!("cron:{}", job.name()),
+            channel: LANE.to_owned(),
+            source: Some(format!("{fire} {attempt}")),
+            agent: agent.map(str::to_owned),
+            lane: Some(self.lane(job)),
+            deliver: job.plan.deliver.clone(),
+            parent: None,
+            is_whole: true,
+        };
+        match arrive::take(self.tx, &message, self.rules.sessions, &self.rules.policy.lanes, self.stamp)? {
+            Ok(sent) if sent.outcome == SendOutcome::Full => Ok(Err(format!("`{session}` takes no more messages now"))),
+            Ok(sent) => Ok(sent.turn.ok_or_else(|| format!("`{session}` did not take the message"))),
+            Err(refusal) => Ok(Err(refusal.to_string())),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The run log of jobs: what became of each slot. // SPEC K4
+
+use gt_core::agent::Usage;
+use gt_core::job::FireStatus;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::error::{Result, StoreError};
+use crate::rows::{micros, timestamp};
+use crate::store::{Stamp, Store};
+
+/// What became of a slot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fire {
+    pub id: i64,
+    /// The name of its job, which may be gone.
+    pub job: String,
+    pub slot: Timestamp,
+    /// It stands for all slots up to this one.
+    pub until: Option<Timestamp>,
+    /// Whether somebody asked for it, instead of the clock.
+    pub is_manual: bool,
+    pub status: FireStatus,
+    /// Which attempt this is, or was; 0: there was none.
+    pub attempt: i64,
+    pub made_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    /// When it is tried again.
+    pub retry_at: Option<Timestamp>,
+    pub error: Option<String>,
+    pub turn: Option<i64>,
+    pub run: Option<String>,
+    pub usage: Usage,
+    /// `none`, `waiting`, `delivered`, `failed`, `suppressed` or `repeated`; `None`: it is not over.
+    pub delivery: Option<String>,
+    pub delivery_error: Option<String>,
+    pub(crate) job_id: i64,
+    pub(crate) retries: i64,
+    pub(crate) failures_max: i64,
+}
+
+const SELECT: &str =
+    "SELECT id, name, slot, until, is_manual, status, attempt, made_at, started_at, ended_at, retry_at, error, turn,
+    run, tokens_in, tokens_out, tokens_cached, cost, delivery, delivery_error, job, retries, failures_max FROM fire";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Fire> {
+    let time = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(timestamp));
+    Ok(Fire {
+        id: row.get(0)?,
+        job: row.get(1)?,
+        slot: timestamp(row.get(2)?),
+        until: time(3)?,
+        is_manual: row.get(4)?,
+        status: FireStatus::parse(row.get_ref(5)?.as_str()?).unwrap_or(FireStatus::Failed),
+        attempt: row.get(6)?,
+        made_at: timestamp(row.get(7)?),
+        started_at: time(8)?,
+        ended_at: time(9)?,
+        retry_at: time(10)?,
+        error: row.get(11)?,
+        turn: row.get(12)?,
+        run: row.get(13)?,
+        usage: usage(row, 14)?,
+        delivery: row.get(18)?,
+        delivery_error: row.get(19)?,
+        job_id: row.get(20)?,
+        retries: row.get(21)?,
+        failures_max: row.get(22)?,
+    })
+}
+
+fn usage(row: &Row<'_>, first: usize) -> rusqlite::Result<Usage> {
+    let count = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.unwrap_or(0).max(0) as u64);
+    let dollars: Option<f64> = row.get(first + 3)?;
+    Ok(Usage {
+        tokens_in: count(first)?,
+        tokens_out: count(first + 1)?,
+        tokens_cached: count(first + 2)?,
+        cost_micros: dollars.map_or(0, |dollars| (dollars * 1e6).round().max(0.0) as u64),
+    })
+}
+
+/// Whose fires.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum FiresOf {
+    /// Of all jobs but heartbeats.
+    #[default]
+    Jobs,
+    /// Of all heartbeats.
+    Beats,
+    /// Of this one, by its name or its id.
+    One(String),
+}
+
+/// Which fires somebody wants to see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FireFilter {
+    pub of: FiresOf,
+    pub status: Option<FireStatus>,
+    pub limit: Option<usize>,
+}
+
+impl Store {
+    /// Fires, the newest first.
+    pub fn fires(&mut self, filter: &FireFilter) -> std::result::Result<Vec<Fire>, StoreError> {
+        self.read(|tx| {
+            let status = filter.status.map(FireStatus::as_str);
+            let limit = filter.limit.map_or(-1, |limit| limit as i64);
+            let beats = || format!("{}%", super::beats::PREFIX).into();
+            let (sql, key): (_, rusqlite::types::Value) = match &filter.of {
+                FiresOf::One(name) => {
+                    // By number where the job is there: it may have had another name.
+                    let job = super::find(tx, name)?.map(|job| job.id);
+                    let column = if job.is_some() { "job = ?1" } else { "name = ?1" };
+                    (column, job.map_or_else(|| name.clone().into(), Into::into))
+                }
+                FiresOf::Jobs => ("name NOT LIKE ?1", beats()),
+                FiresOf::Beats => ("name LIKE ?1", beats()),
+            };
+            let sql = format!("{SELECT} WHERE {sql} AND (?2 IS NULL OR status = ?2) ORDER BY id DESC LIMIT ?3");
+            let mut query = tx.prepare_cached(&sql)?;
+            Ok(query.query_map(params![key, status, limit], from_row)?.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// One of them.
+    pub fn fire(&mut self, id: i64) -> std::result::Result<Option<Fire>, StoreError> {
+        self.read(|tx| by_id(tx, id))
+    }
+
+    /// Forgets what became of slots before a time, and says of how many.
+    pub fn prune_fires(&mut self, before: Timestamp, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
+        let before = micros(before);
+        let sql = "SELECT 1 FROM fire WHERE ended_at < ?1 AND ended_at IS NOT NULL";
+        let is_any = self.read(|tx| Ok(tx.prepare_cached(sql)?.exists([before])?))?;
+        if !is_any {
+            return Ok(0); // only who has something to write writes
+        }
+        self.write(stamp, |tx| {
+            Ok(tx.execute("DELETE FROM fire WHERE ended_at < ?1 AND ended_at IS NOT NULL", [before])?)
+        })
+    }
+}
+
+pub(super) fn by_id(tx: &Connection, id: i64) -> Result<Option<Fire>> {
+    Ok(tx.prepare_cached(&format!("{SELECT} WHERE id = ?1"))?.query_row([id], from_row).optional()?)
+}

@@ -1,0 +1,321 @@
+//! What becomes of a fire when an attempt at it has ended: it is over, or tried again; and of its job. // SPEC K4, H1, H2
+//!
+//! Part of the transaction in which the turn ends, so that neither is known without the other. Whether an answer arrives
+//! changes nothing here: what was done is not done again.
+
+use gt_core::agent::FailureClass;
+use gt_core::event::EventType;
+use gt_core::heartbeat::{self, Verdict};
+use gt_core::job::{Beat, Command, FireStatus, JobState, Payload, Schedule, Setback, chance, retry_after};
+use gt_core::run::Outcome;
+use gt_core::session::TurnOutcome;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::json;
+
+use super::log::{self, Fire};
+use super::{Job, by_id, save};
+use crate::error::Result;
+use crate::mail::{self, MAYOR, NewLetter};
+use crate::rows::micros;
+use crate::sessions::arrive::Address;
+use crate::store::Stamp;
+use crate::{events, notices};
+
+/// How an attempt ended.
+pub(crate) struct Attempt<'a> {
+    pub(crate) fire: i64,
+    pub(crate) run: Option<&'a str>,
+    pub(crate) outcome: TurnOutcome,
+    pub(crate) reply: Option<&'a str>,
+    pub(crate) error: Option<&'a str>,
+    /// Where its answer goes, unless it is decided only now.
+    pub(crate) to: Option<&'a Address>,
+}
+
+/// Something to be delivered.
+pub(crate) struct Answer {
+    pub(crate) to: Address,
+    pub(crate) text: String,
+}
+
+/// That an attempt is being made.
+pub(crate) fn started(tx: &Connection, turn: i64, run: &str, at: Timestamp) -> Result<()> {
+    let sql = "UPDATE fire SET started_at = coalesce(started_at, ?3), run = ?2
+               WHERE id = (SELECT fire FROM turn WHERE id = ?1)";
+    tx.prepare_cached(sql)?.execute(params![turn, run, micros(at)])?;
+    Ok(())
+}
+
+/// That what it takes is missing: trying again soon would not help.
+pub(crate) fn is_hopeless(tx: &Connection, fire: i64) -> Result<()> {
+    tx.prepare_cached("UPDATE fire SET retries = 0 WHERE id = ?1")?.execute([fire])?;
+    Ok(())
+}
+
+/// That an attempt has ended; what is to be delivered is returned.
+pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Result<Option<Answer>> {
+    let Some(fire) = log::by_id(tx, attempt.fire)?.filter(|fire| fire.status == FireStatus::Running) else {
+        return Ok(None);
+    };
+    let job = by_id(tx, fire.job_id)?;
+    let end = attempt.run.map(|run| end_of(tx, run)).transpose()?.flatten();
+    if let Some(run) = attempt.run {
+        count_usage(tx, fire.id, run)?;
+    }
+    let status = match attempt.outcome {
+        TurnOutcome::Done => FireStatus::Ok,
+        TurnOutcome::Cancelled => FireStatus::Cancelled,
+        TurnOutcome::Failed if end.is_some_and(|end| end.outcome == Some(Outcome::TimedOut)) => FireStatus::Timeout,
+        TurnOutcome::Failed | TurnOutcome::Dropped => FireStatus::Failed,
+    };
+    if status == FireStatus::Failed && is_tried_again(tx, &fire, job.as_ref(), end, attempt.error, stamp)? {
+        return Ok(None);
+    }
+    close(tx, &fire, status, attempt.error, stamp)?;
+    let answer = answer(tx, &fire, job.as_ref(), status, attempt, stamp)?;
+    let delivery = match &answer {
+        Ok(_) => "waiting",
+        Err(why) => why,
+    };
+    tx.prepare_cached("UPDATE fire SET delivery = ?2 WHERE id = ?1")?.execute(params![fire.id, delivery])?;
+    if let Some(job) = job {
+        learn(tx, job, &fire, status, attempt.error, stamp)?;
+    }
+    Ok(answer.ok())
+}
+
+/// That an attempt could not even be asked for.
+pub(super) fn not_begun(tx: &Connection, fire: i64, why: &str, stamp: &Stamp) -> Result<()> {
+    let attempt = Attempt { fire, run: None, outcome: TurnOutcome::Dropped, reply: None, error: Some(why), to: None };
+    ended(tx, &attempt, stamp).map(|_| ())
+}
+
+/// What would be tried again is over instead.
+pub(super) fn give_up_retries(tx: &Connection, job: i64, why: &str, stamp: &Stamp) -> Result<()> {
+    let mut query =
+        tx.prepare_cached("SELECT id FROM fire WHERE job = ?1 AND status = 'running' AND retry_at IS NOT NULL")?;
+    let waiting: Vec<i64> = query.query_map([job], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for id in waiting {
+        let Some(fire) = log::by_id(tx, id)? else { continue };
+        let error = fire.error.as_ref().map_or_else(|| why.to_owned(), |error| format!("{error}; {why}"));
+        close(tx, &fire, FireStatus::Failed, Some(&error), stamp)?;
+    }
+    Ok(())
+}
+
+/// How the run of an attempt ended.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    outcome: Option<Outcome>,
+    class: Option<FailureClass>,
+    exit_code: Option<i32>,
+}
+
+fn end_of(tx: &Connection, run: &str) -> Result<Option<End>> {
+    let mut query = tx.prepare_cached("SELECT outcome, failure, exit_code FROM run WHERE id = ?1")?;
+    let end = query.query_row([run], |row| {
+        Ok(End {
+            outcome: row.get_ref(0)?.as_str_or_null()?.and_then(Outcome::parse),
+            class: row.get_ref(1)?.as_str_or_null()?.and_then(FailureClass::parse),
+            exit_code: row.get(2)?,
+        })
+    });
+    Ok(end.optional()?)
+}
+
+fn count_usage(tx: &Connection, fire: i64, run: &str) -> Result<()> {
+    tx.prepare_cached(
+        "UPDATE fire SET tokens_in = coalesce(fire.tokens_in + run.tokens_in, fire.tokens_in, run.tokens_in),
+           tokens_out = coalesce(fire.tokens_out + run.tokens_out, fire.tokens_out, run.tokens_out),
+           tokens_cached = coalesce(fire.tokens_cached + run.tokens_cached, fire.tokens_cached, run.tokens_cached),
+           cost = coalesce(fire.cost + run.cost, fire.cost, run.cost)
+         FROM run WHERE run.id = ?2 AND fire.id = ?1",
+    )?
+    .execute(params![fire, run])?;
+    Ok(())
+}
+
+/// Puts off what may go better soon; a job that nobody wants any more is not tried again.
+fn is_tried_again(
+    tx: &Connection,
+    fire: &Fire,
+    job: Option<&Job>,
+    end: Option<End>,
+    error: Option<&str>,
+    stamp: &Stamp,
+) -> Result<bool> {
+    let Some(job) = job.filter(|job| fire.is_manual || job.state == JobState::Active) else { return Ok(false) };
+    let setback = Setback {
+        outcome: end.and_then(|end| end.outcome).or(Some(Outcome::NotStarted)),
+        class: end.and_then(|end| end.class),
+        exit_code: end.and_then(|end| end.exit_code),
+        is_gt: matches!(job.plan.payload.command(), Some(Command::Gt(_))),
+    };
+    if fire.attempt > fire.retries || !setback.is_worth_retrying() {
+        return Ok(false);
+    }
+    let n = u32::try_from(fire.attempt - 1).unwrap_or(0);
+    let at = stamp.now + retry_after(n, chance(fire.job_id, fire.slot, fire.attempt));
+    tx.prepare_cached("UPDATE fire SET retry_at = ?2, error = ?3 WHERE id = ?1")?.execute(params![
+        fire.id,
+        micros(at),
+        error
+    ])?;
+    Ok(true)
+}
+
+fn close(tx: &Connection, fire: &Fire, status: FireStatus, error: Option<&str>, stamp: &Stamp) -> Result<()> {
+    tx.prepare_cached("UPDATE fire SET status = ?2, ended_at = ?3, error = ?4, retry_at = NULL WHERE id = ?1")?
+        .execute(params![fire.id, status.as_str(), micros(stamp.now), error])?;
+    let data = json!({ "job": fire.job, "slot": fire.slot, "fire": fire.id, "status": status.as_str(),
+                       "attempt": fire.attempt, "error": error });
+    events::append_of_run(tx, stamp, EventType::JobEnded, "", fire.run.as_deref().unwrap_or_default(), &data)
+}
+
+/// What is to be delivered of it, or the word for why nothing is.
+fn answer(
+    tx: &Connection,
+    fire: &Fire,
+    job: Option<&Job>,
+    status: FireStatus,
+    attempt: &Attempt<'_>,
+    stamp: &Stamp,
+) -> Result<std::result::Result<Answer, &'static str>> {
+    let reply = attempt.reply.unwrap_or_default();
+    let (to, text) = match (status, job.map(|job| (job, &job.plan.payload))) {
+        (FireStatus::Cancelled, _) => return Ok(Err("none")),
+        (FireStatus::Ok, Some((job, Payload::Heartbeat(beat)))) => match heartbeat::judge(reply, beat.ack_max_chars) {
+            Verdict::AllWell => return Ok(Err("suppressed")),
+            Verdict::Alert(text) => {
+                let last = job.said.as_ref().map(|(text, at)| (text.as_str(), *at));
+                if heartbeat::is_repeated(&text, last, stamp.now) {
+                    return Ok(Err("repeated"));
+                }
+                (target(tx, beat)?, text)
+            }
+        },
+        // That a heartbeat failed is no alert; whoever looks sees it, and it stops itself.
+        (_, Some((_, Payload::Heartbeat(_)))) => return Ok(Err("none")),
+        (FireStatus::Ok, _) if reply.trim().is_empty() => return Ok(Err("none")),
+        (FireStatus::Ok, _) if heartbeat::wants_silence(reply) => return Ok(Err("suppressed")),
+        (FireStatus::Ok, _) => (attempt.to.cloned(), reply.to_owned()),
+        _ => {
+            let why = attempt.error.unwrap_or("nobody knows why");
+            (attempt.to.cloned(), format!("The job {} failed: {why}.", fire.job))
+        }
+    };
+    let Some(to) = to else { return Ok(Err("none")) };
+    if let Some(job) = job.filter(|job| job.is_beat) {
+        tx.prepare_cached("UPDATE job SET said = ?2, said_at = ?3 WHERE id = ?1")?.execute(params![
+            job.id,
+            text,
+            micros(stamp.now)
+        ])?;
+    }
+    Ok(Ok(Answer { to, text }))
+}
+
+/// Where a heartbeat's word goes.
+fn target(tx: &Connection, beat: &Beat) -> Result<Option<Address>> {
+    match beat.target.as_str() {
+        "none" => Ok(None),
+        "last" => last_used(tx),
+        named => {
+            let (channel, recipient) = match named.split_once(':') {
+                Some((channel, who)) => (channel, Some(who.to_owned())),
+                None => (named, None),
+            };
+            Ok(Some(Address { channel: channel.to_owned(), recipient, reply_to: None }))
+        }
+    }
+}
+
+/// The channel that a person used last.
+fn last_used(tx: &Connection) -> Result<Option<Address>> {
+    let mut query = tx.prepare_cached(
+        "SELECT channel, recipient FROM turn WHERE channel IS NOT NULL AND fire IS NULL ORDER BY id DESC LIMIT 1",
+    )?;
+    let last = query.query_row([], |row| Ok(Address { channel: row.get(0)?, recipient: row.get(1)?, reply_to: None }));
+    Ok(last.optional()?)
+}
+
+/// What a job learns from the end of one of its fires.
+fn learn(
+    tx: &Connection,
+    mut job: Job,
+    fire: &Fire,
+    status: FireStatus,
+    error: Option<&str>,
+    stamp: &Stamp,
+) -> Result<()> {
+    note_last(tx, job.id, fire.slot, status)?;
+    if is_its_end(&job, fire) {
+        return match status {
+            FireStatus::Ok => forget(tx, &job, stamp),
+            _ => disable(
+                tx,
+                &job,
+                &format!("it ran once, and that was {}: {}", status.as_str(), error.unwrap_or("nobody knows why")),
+                stamp,
+            ),
+        };
+    }
+    job.failures = match status {
+        FireStatus::Ok => 0,
+        status if status.is_failure() => job.failures + 1,
+        _ => return Ok(()),
+    };
+    tx.prepare_cached("UPDATE job SET failures = ?2 WHERE id = ?1")?.execute(params![job.id, job.failures])?;
+    if fire.failures_max > 0 && job.failures >= fire.failures_max && job.state == JobState::Active {
+        let why = format!(
+            "it failed {} times in a row, the last time so: {}",
+            job.failures,
+            error.unwrap_or("nobody knows why")
+        );
+        return disable(tx, &job, &why, stamp);
+    }
+    Ok(())
+}
+
+/// Whether a job that runs once has had its run. One that is run by hand before its time, or has got another time since,
+/// keeps that.
+fn is_its_end(job: &Job, fire: &Fire) -> bool {
+    match job.plan.schedule {
+        Schedule::At(at) if !fire.is_manual => at == fire.slot,
+        Schedule::At(_) => job.next_at.is_none() && job.state != JobState::Paused,
+        Schedule::Every { .. } | Schedule::Cron(_) | Schedule::Broken { .. } => false,
+    }
+}
+
+/// A job that runs once has run.
+fn forget(tx: &Connection, job: &Job, stamp: &Stamp) -> Result<()> {
+    tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
+    super::tell(tx, EventType::JobRemoved, job, stamp)
+}
+
+/// Has a job rest until somebody has looked at it, who is told.
+pub(super) fn disable(tx: &Connection, job: &Job, why: &str, stamp: &Stamp) -> Result<()> {
+    let job = Job { state: JobState::Disabled, why: Some(why.to_owned()), next_at: None, ..job.clone() };
+    save(tx, &job)?;
+    let data = json!({ "job": job.name(), "id": job.id(), "reason": why, "failures": job.failures });
+    events::append(tx, stamp, EventType::JobDisabled, None, &data)?;
+    let (what, then) = match job.is_beat {
+        true => (format!("the {} stopped itself", job.plan.payload.words()), "gt heartbeat enable".to_owned()),
+        false => (format!("the job {} is disabled", job.name()), format!("gt cron resume {}", job.name())),
+    };
+    let body = format!("{why}\n\nthen: {then}\n");
+    let letter = NewLetter { to: MAYOR.to_owned(), subject: what.clone(), body, bead: None, run: None };
+    mail::put(tx, &letter, stamp)?;
+    notices::put(tx, EventType::JobDisabled, None, &format!("{what}: {why}"), &data, stamp)
+}
+
+/// What became of a job's last slot.
+pub(super) fn note_last(tx: &Connection, job: i64, slot: Timestamp, status: FireStatus) -> Result<()> {
+    tx.prepare_cached("UPDATE job SET last_at = ?2, last_status = ?3 WHERE id = ?1")?.execute(params![
+        job,
+        micros(slot),
+        status.as_str()
+    ])?;
+    Ok(())
+}

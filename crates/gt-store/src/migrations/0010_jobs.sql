@@ -1,0 +1,77 @@
+-- Jobs: what the clock brings, and what became of each slot. A fire is worked off as a turn. (docs/decisions/0012)
+
+CREATE TABLE job (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  name         TEXT    NOT NULL UNIQUE,
+  is_beat      INTEGER NOT NULL DEFAULT 0, -- a heartbeat, which the config makes
+  kind         TEXT    NOT NULL,        -- at, every, cron
+  schedule     TEXT    NOT NULL,        -- a time, microseconds, an expression
+  anchor       INTEGER NOT NULL,        -- from where `every` counts
+  tz           TEXT    NOT NULL,
+  payload      TEXT    NOT NULL,
+  missed       TEXT    NOT NULL,        -- skip, once, all
+  may_overlap  INTEGER NOT NULL DEFAULT 0,
+  -- What somebody set for it; NULL: as the config says.
+  grace        INTEGER,                 -- microseconds
+  timeout      INTEGER,                 -- microseconds
+  retries      INTEGER,
+  lane         TEXT,
+  channel      TEXT,                    -- where its answer goes; NULL: nowhere
+  recipient    TEXT,
+  state        TEXT    NOT NULL,        -- active, paused, disabled
+  why          TEXT,                    -- why it is disabled
+  next_at      INTEGER,                 -- its next slot; NULL: it is not active, or its only one has come
+  failures     INTEGER NOT NULL DEFAULT 0, -- fires in a row that failed
+  made_at      INTEGER NOT NULL,
+  fired_at     INTEGER,                 -- when it fired last, by the clock of then
+  last_at      INTEGER,                 -- the slot that something became of last
+  last_status  TEXT,
+  said         TEXT,                    -- what a heartbeat delivered last
+  said_at      INTEGER
+) STRICT;
+
+CREATE INDEX job_next ON job (next_at) WHERE next_at IS NOT NULL;
+
+CREATE TABLE fire (
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  job          INTEGER NOT NULL,        -- job.id
+  name         TEXT    NOT NULL,        -- of the job, which may be gone
+  slot         INTEGER NOT NULL,
+  until        INTEGER,                 -- it stands for all slots up to this one
+  is_manual    INTEGER NOT NULL DEFAULT 0,
+  status       TEXT    NOT NULL,        -- running, ok, failed, timeout, cancelled, missed, skipped
+  attempt      INTEGER NOT NULL DEFAULT 0,
+  retries      INTEGER NOT NULL DEFAULT 0, -- that it may have
+  failures_max INTEGER NOT NULL DEFAULT 0, -- fires in a row that may fail; 0: any number
+  made_at      INTEGER NOT NULL,
+  started_at   INTEGER,
+  ended_at     INTEGER,
+  retry_at     INTEGER,                 -- when it is tried again
+  error        TEXT,                    -- why it failed, was missed or skipped
+  turn         INTEGER,                 -- turn.id of its last attempt
+  run          TEXT,
+  tokens_in    INTEGER,
+  tokens_out   INTEGER,
+  tokens_cached INTEGER,
+  cost         REAL,
+  delivery     TEXT,                    -- none, waiting, delivered, failed, suppressed, repeated
+  delivery_error TEXT
+) STRICT;
+
+-- A slot fires at most once, whoever runs the town.
+CREATE UNIQUE INDEX fire_slot ON fire (job, slot);
+CREATE INDEX fire_running ON fire (job) WHERE status = 'running';
+CREATE INDEX fire_retry ON fire (retry_at) WHERE retry_at IS NOT NULL;
+CREATE INDEX fire_by_turn ON fire (turn) WHERE turn IS NOT NULL;
+CREATE INDEX fire_by_end ON fire (ended_at) WHERE ended_at IS NOT NULL;
+
+ALTER TABLE turn ADD COLUMN fire INTEGER;    -- fire.id; NULL: somebody said something
+ALTER TABLE turn ADD COLUMN command TEXT;    -- what is started; NULL: an agent is asked
+ALTER TABLE turn ADD COLUMN timeout INTEGER; -- microseconds; NULL: as the config says
+ALTER TABLE turn ADD COLUMN is_apart INTEGER NOT NULL DEFAULT 0; -- in a conversation of its own, with which nobody goes on
+
+-- Whether an answer arrived is known to the fire that it is of, however the outbox comes to know it.
+CREATE TRIGGER fire_delivery AFTER UPDATE OF state ON outbox WHEN new.key LIKE 'turn-%' AND new.state <> old.state
+BEGIN
+  UPDATE fire SET delivery = new.state, delivery_error = new.error WHERE turn = CAST(substr(new.key, 6) AS INTEGER);
+END;

@@ -1,0 +1,114 @@
+//! `gt cron add`.
+
+use clap::Args;
+use gt_core::job::Payload;
+use gt_engine::Town;
+use gt_engine::settings::Settings;
+use gt_engine::sling::{self, Request};
+use gt_store::{Job, JobPlan, Store};
+
+use super::list::job_json;
+use super::plan::{self, HowArgs, WhatArgs, WhenArgs};
+use super::{clock_words, off_words, shown};
+use crate::context::Context;
+use crate::failure::{Failure, Kind};
+
+/// Add a job: when it runs, and what it does
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt cron add report --cron '0 9 * * 1-5' --tz Europe/Berlin --message 'What is new?'
+  gt cron add reminder --at 'in 2h' --message 'Remind me of the release' --channel my-phone
+  gt cron add backup --every 6h --run './backup.sh' --timeout 1h --missed skip
+  gt cron add weekly --cron '0 8 * * mon' --new 'Update the dependencies' --rig shop")]
+pub(super) struct AddArgs {
+    /// What to call it
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    when: WhenArgs,
+    #[command(flatten)]
+    what: WhatArgs,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+pub(super) fn run(context: &Context, args: AddArgs) -> Result<(), Failure> {
+    let town = context.town()?;
+    let settings = context.settings(&town)?;
+    let plan = make(context, &args, &settings)?;
+    let mut store = context.store()?;
+    check_sling(context, &town, &plan.payload, &settings)?;
+    let job = store.add_jobs(&[plan], &context.stamp())?.remove(0);
+    if context.wants_json() {
+        context.json(&job_json(&job))?;
+    } else {
+        context.say(&format!("Added {}.", summary(context, &job)))?;
+    }
+    context.note_missing_daemon(&town);
+    Ok(())
+}
+
+/// A job in a sentence: what it is called, and when it comes.
+pub(super) fn summary(context: &Context, job: &Job) -> String {
+    let (plan, next) = (&job.plan, job.next_at);
+    let next = next.map_or_else(
+        || format!("it is {}", job.state.as_str()),
+        |at| format!("next {}, {}", clock_words(at, &plan.tz), off_words(at, context.now())),
+    );
+    format!("{}: {} {} ({}); {next}", shown(&plan.name), plan.schedule.kind(), plan.schedule.words(), plan.tz)
+}
+
+fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPlan, Failure> {
+    let (zone, tz) = plan::zone(args.when.tz.as_deref())?;
+    let schedule = plan::schedule(&args.when, &zone, context.now())?.ok_or_else(|| {
+        Failure::new(Kind::Usage, "it is not said when it runs")
+            .hint("add `--at TIME`, `--every SPAN` or `--cron EXPR`")
+    })?;
+    let payload = plan::payload(&args.what, settings)?.ok_or_else(|| {
+        Failure::new(Kind::Usage, "it is not said what it does")
+            .hint("add `--message TEXT`, `--sling ID`, `--new TITLE` or `--run CMD`")
+    })?;
+    let how = &args.how;
+    let optional = |flag: &str, text: &Option<String>| match text {
+        Some(text) => plan::optional_span(flag, text),
+        None => Ok(None),
+    };
+    Ok(JobPlan {
+        name: args.name.clone(),
+        schedule,
+        tz,
+        payload,
+        missed: how.missed.as_deref().map(plan::missed).transpose()?.unwrap_or_default(),
+        may_overlap: how.overlap,
+        grace: optional("--grace", &how.grace)?,
+        timeout: optional("--timeout", &how.timeout)?,
+        retries: how.retries.as_deref().map(plan::retries).transpose()?.flatten(),
+        lane: how.lane.clone(),
+        deliver: match &how.channel {
+            Some(channel) => plan::address(channel, how.to.as_deref(), settings)?,
+            None => None,
+        },
+    })
+}
+
+/// What could not be slung today is not put off until tomorrow, to fail then.
+pub(super) fn check_sling(
+    context: &Context,
+    town: &Town,
+    payload: &Payload,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let Payload::Sling { words } = payload else { return Ok(()) };
+    let is_option = |word: &&String| word.starts_with("--");
+    let value = |flag: &str| words.iter().find_map(|word| word.strip_prefix(flag).map(str::to_owned));
+    let request = Request {
+        words: words.iter().filter(|word| !is_option(word)).cloned().collect(),
+        new: value("--new="),
+        ..Request::default()
+    };
+    // Whoever only tries leaves nothing behind.
+    let mut store = Store::open(&town.store_path())?.rehearse()?;
+    let sling = sling::understand(&request, town, &mut store, settings, &context.stamp())?;
+    sling.beads.iter().try_for_each(|bead| store.bead(bead).map(|_| ()))?;
+    Ok(())
+}

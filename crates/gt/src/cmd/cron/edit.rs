@@ -1,0 +1,95 @@
+//! `gt cron edit`.
+
+use clap::Args;
+use gt_store::JobPlan;
+use jiff::tz::TimeZone;
+
+use super::add::{check_sling, summary};
+use super::list::job_json;
+use super::plan::{self, HowArgs, WhatArgs, WhenArgs};
+use crate::context::Context;
+use crate::failure::{Failure, Kind};
+
+/// Change a job; what is not named stays as it is
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt cron edit report --cron '0 8 * * 1-5'
+  gt cron edit report --message 'What is new since yesterday?' --timeout 20m
+  gt cron edit report --timeout default --channel none
+  gt cron edit report --name morning-report")]
+pub(super) struct EditArgs {
+    /// Its name or id
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Call it otherwise
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    when: WhenArgs,
+    #[command(flatten)]
+    what: WhatArgs,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+pub(super) fn run(context: &Context, args: EditArgs) -> Result<(), Failure> {
+    let town = context.town()?;
+    let settings = context.settings(&town)?;
+    let mut store = context.store()?;
+    // Everything is read before anything is changed.
+    let before = store.job(&args.job)?;
+    let mut after = before.plan.clone();
+    change_when(context, &args, &mut after)?;
+    if let Some(payload) = plan::payload(&args.what, &settings)? {
+        check_sling(context, &town, &payload, &settings)?;
+        after.payload = payload;
+    }
+    change_how(&args.how, &mut after, &settings)?;
+    after.name = args.name.clone().unwrap_or(after.name);
+    if after == before.plan {
+        return Err(Failure::new(Kind::Usage, "nothing of it would change").hint("see `gt cron edit --help`"));
+    }
+    let job = store.edit_job(&args.job, |plan| *plan = after, &context.stamp())?;
+    if context.wants_json() {
+        return context.json(&job_json(&job));
+    }
+    context.say(&format!("Changed {}.", summary(context, &job)))
+}
+
+fn change_when(context: &Context, args: &EditArgs, job: &mut JobPlan) -> Result<(), Failure> {
+    let zone = match &args.when.tz {
+        Some(name) => {
+            let (zone, name) = plan::zone(Some(name))?;
+            job.tz = name;
+            zone
+        }
+        None => TimeZone::get(&job.tz).unwrap_or(TimeZone::UTC),
+    };
+    if let Some(schedule) = plan::schedule(&args.when, &zone, context.now())? {
+        job.schedule = schedule;
+    }
+    Ok(())
+}
+
+fn change_how(how: &HowArgs, job: &mut JobPlan, settings: &gt_engine::settings::Settings) -> Result<(), Failure> {
+    if let Some(word) = &how.missed {
+        job.missed = plan::missed(word)?;
+    }
+    if let Some(text) = &how.grace {
+        job.grace = plan::optional_span("--grace", text)?;
+    }
+    if let Some(text) = &how.timeout {
+        job.timeout = plan::optional_span("--timeout", text)?;
+    }
+    if let Some(text) = &how.retries {
+        job.retries = plan::retries(text)?;
+    }
+    if let Some(lane) = &how.lane {
+        job.lane = Some(lane.clone()).filter(|lane| lane != "default");
+    }
+    if let Some(channel) = &how.channel {
+        job.deliver = plan::address(channel, how.to.as_deref(), settings)?;
+    }
+    job.may_overlap = (job.may_overlap || how.overlap) && !how.no_overlap;
+    Ok(())
+}

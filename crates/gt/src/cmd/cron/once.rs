@@ -1,0 +1,106 @@
+//! `gt cron run`: a job now, whatever its schedule says.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use gt_core::job::FireStatus;
+use gt_core::text::{many_lines, one_line};
+use gt_engine::Town;
+use gt_engine::jobs;
+use gt_engine::settings::Settings;
+use gt_engine::talk::Attendant;
+use gt_store::{Fire, Store};
+
+use super::runs::{fire_json, lines};
+use super::shown;
+use crate::context::{Context, daemon_runs};
+use crate::failure::{Failure, Kind};
+
+/// Run a job now; its schedule stays as it is
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt cron run report
+  gt cron run report --wait")]
+pub(super) struct RunArgs {
+    /// Its name or id
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Wait for its end, and print what came of it
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(super) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, Failure> {
+    let town = context.town()?;
+    let settings = context.settings(&town)?;
+    let mut store = context.store()?;
+    let fire = start(context, &town, &settings, &mut store, &args.job, args.wait)?;
+    match fire {
+        (fire, Some(attendant)) => finish(context, &mut store, fire, attendant),
+        (fire, None) => {
+            if context.wants_json() {
+                context.json(&fire_json(&fire))?;
+            } else {
+                let name = shown(&fire.job);
+                context.say(&format!("{name} is on its way: `gt cron runs {name}` shows what comes of it."))?;
+            }
+            context.note_missing_daemon(&town);
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Fires it, and stays where its end is waited for.
+pub(crate) fn start(
+    context: &Context,
+    town: &Town,
+    settings: &Settings,
+    store: &mut Store,
+    job: &str,
+    is_waiting: bool,
+) -> Result<(Fire, Option<Attendant>), Failure> {
+    let stays = is_waiting && !context.is_dry_run();
+    // Heard of from before it begins, so that nothing falls between the two.
+    let attendant = stays.then(|| Attendant::new(town, &context.actor())).transpose()?;
+    let (policy, sessions) = (settings.policy(town.root()), settings.session_rules());
+    let mut rules = jobs::rules(settings, &policy, &sessions, context.now());
+    if !daemon_runs(town) {
+        rules.retries = 0; // nobody is there to try again
+    }
+    let fire = store.fire_now(job, &rules, &mut |beat| jobs::beat_now(town, settings, beat), &context.stamp())?;
+    Ok((fire, attendant))
+}
+
+/// Waits for the end of a fire, and says what came of it.
+pub(crate) fn finish(
+    context: &Context,
+    store: &mut Store,
+    fire: Fire,
+    mut attendant: Attendant,
+) -> Result<ExitCode, Failure> {
+    let mut fire = fire;
+    while fire.status == FireStatus::Running {
+        attendant.see_to_turns(store)?;
+        attendant.wait();
+        let Some(now) = store.fire(fire.id)? else {
+            return Err(Failure::new(Kind::NotFound, "the run is gone: somebody has cleared it away"));
+        };
+        fire = now;
+    }
+    let is_ok = fire.status == FireStatus::Ok;
+    if context.wants_json() {
+        let mut body = fire_json(&fire);
+        body["reply"] = reply(store, &fire)?.into();
+        context.json(&body)?;
+    } else if is_ok {
+        context.say(&many_lines(&reply(store, &fire)?.unwrap_or_default()))?;
+    } else {
+        context.note(&one_line(&lines(std::slice::from_ref(&fire), context.now())));
+    }
+    Ok(if is_ok { ExitCode::SUCCESS } else { Kind::Refused.exit_code() })
+}
+
+fn reply(store: &mut Store, fire: &Fire) -> Result<Option<String>, Failure> {
+    let turn = fire.turn.map(|turn| store.turn(turn)).transpose()?.flatten();
+    Ok(turn.and_then(|turn| turn.reply))
+}

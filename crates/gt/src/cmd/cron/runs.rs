@@ -1,0 +1,130 @@
+//! `gt cron runs`: what became of each time. // SPEC K4
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use gt_core::job::FireStatus;
+use gt_core::text::one_line;
+use gt_store::{Fire, FireFilter, FiresOf};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{clock_words, off_words, plan, shown};
+use crate::context::Context;
+use crate::failure::{Failure, Kind};
+use crate::render::{BLUE, DIM, GREEN, RED, YELLOW, paint};
+
+/// Show what became of each time of a job, or of all jobs, the newest first
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt cron runs
+  gt cron runs report --limit 5
+  gt cron runs --status missed --json")]
+pub(crate) struct RunsArgs {
+    /// Its name or id; a job that is gone is known by its name
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+    /// Only those: running, ok, failed, timeout, cancelled, missed or skipped
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+    /// At most so many; 0: all
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+}
+
+pub(super) fn run(context: &Context, args: &RunsArgs) -> Result<(), Failure> {
+    let status = args.status.as_deref().map(parse_status).transpose()?;
+    let of = args.job.clone().map_or(FiresOf::Jobs, FiresOf::One);
+    let filter = FireFilter { of, status, limit: Some(args.limit).filter(|limit| *limit > 0) };
+    let mut store = context.store()?;
+    let fires = store.fires(&filter)?;
+    if fires.is_empty()
+        && let Some(job) = &args.job
+    {
+        store.job(job)?; // there is none, and this says so
+    }
+    if context.wants_json() {
+        return context.json(&fires.iter().map(fire_json).collect::<Vec<_>>());
+    }
+    if fires.is_empty() {
+        return context.say("Nothing has come of it yet.");
+    }
+    context.say(&lines(&fires, context.now()))
+}
+
+fn parse_status(word: &str) -> Result<FireStatus, Failure> {
+    FireStatus::parse(word).ok_or_else(|| {
+        let known = FireStatus::ALL.map(FireStatus::as_str).join(", ");
+        Failure::new(Kind::Usage, format!("`{}` is no status of a run", one_line(word)))
+            .hint(format!("say one of {known}"))
+    })
+}
+
+/// Fires as people read them.
+pub(crate) fn lines(fires: &[Fire], now: Timestamp) -> String {
+    let tz = plan::zone(None).map_or_else(|_| "UTC".to_owned(), |(_, name)| name);
+    let width = fires.iter().map(|fire| shown(&fire.job).chars().count()).max().unwrap_or(0);
+    let line = |fire: &Fire| {
+        let (sign, style) = match fire.status {
+            FireStatus::Running => ("▶", BLUE),
+            FireStatus::Ok => ("✓", GREEN),
+            FireStatus::Failed | FireStatus::Timeout => ("✗", RED),
+            FireStatus::Cancelled | FireStatus::Missed | FireStatus::Skipped => ("–", YELLOW),
+        };
+        let name = format!("{:<width$}", shown(&fire.job));
+        format!("{} {name}  {}  {}", paint(style, sign), clock_words(fire.slot, &tz), words(fire, now))
+    };
+    fires.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What became of it, in words.
+fn words(fire: &Fire, now: Timestamp) -> String {
+    let mut text = match (fire.status, fire.started_at, fire.retry_at) {
+        (FireStatus::Running, _, Some(at)) => format!("tried again {}", off_words(at, now)),
+        (FireStatus::Running, None, None) => "waits for its turn".to_owned(),
+        (status, ..) => status.as_str().to_owned(),
+    };
+    if let Some(ms) = duration_ms(fire) {
+        let _ = write!(text, " in {}.{:03} s", ms / 1000, ms % 1000);
+    }
+    if fire.attempt > 1 {
+        let _ = write!(text, ", attempt {}", fire.attempt);
+    }
+    if let Some(error) = &fire.error {
+        let _ = write!(text, ": {}", one_line(error));
+    }
+    let more = match (fire.delivery.as_deref(), &fire.delivery_error) {
+        (None | Some("none"), _) => String::new(),
+        (Some(state), Some(error)) => format!("  delivery {state}: {}", one_line(error)),
+        (Some(state), None) => format!("  delivery {state}"),
+    };
+    text + &paint(DIM, &more)
+}
+
+fn duration_ms(fire: &Fire) -> Option<i64> {
+    Some(fire.ended_at?.duration_since(fire.started_at?).as_millis() as i64)
+}
+
+/// A fire as scripts see it.
+pub(crate) fn fire_json(fire: &Fire) -> Value {
+    let late_ms = fire.started_at.map(|at| at.duration_since(fire.slot).as_millis() as i64);
+    json!({
+        "job": fire.job,
+        "slot": fire.slot,
+        "until": fire.until,
+        "manual": fire.is_manual,
+        "started_at": fire.started_at,
+        "late_ms": late_ms,
+        "ended_at": fire.ended_at,
+        "status": fire.status.as_str(),
+        "attempt": fire.attempt,
+        "retry_at": fire.retry_at,
+        "duration_ms": duration_ms(fire),
+        "error": fire.error,
+        "delivery": fire.delivery,
+        "delivery_error": fire.delivery_error,
+        "run": fire.run,
+        "usage": { "tokens_in": fire.usage.tokens_in, "tokens_out": fire.usage.tokens_out,
+                   "tokens_cached": fire.usage.tokens_cached, "cost_usd": fire.usage.cost_micros as f64 / 1e6 },
+    })
+}

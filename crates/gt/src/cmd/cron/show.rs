@@ -1,0 +1,96 @@
+//! `gt cron show`: a job, what came of it, and why it does not run.
+
+use clap::Args;
+use gt_core::job::{FireStatus, Payload};
+use gt_core::text::one_line;
+use gt_store::{FireFilter, FiresOf, Job, Store};
+use serde_json::Value;
+
+use super::list::job_json;
+use super::runs::{fire_json, lines};
+use super::{clock_words, off_words, shown};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::{BOLD, DIM, paint};
+
+/// Fires that are shown with a job.
+const FIRES: usize = 10;
+
+/// Show a job, its rules and what became of its last times
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gt cron show report
+  gt cron show job-3 --json")]
+pub(super) struct ShowArgs {
+    /// Its name or id
+    #[arg(value_name = "JOB")]
+    job: String,
+}
+
+pub(super) fn run(context: &Context, args: &ShowArgs) -> Result<(), Failure> {
+    let mut store = context.store()?;
+    let job = store.job(&args.job)?;
+    let fires = store.fires(&FireFilter { of: FiresOf::One(job.id()), status: None, limit: Some(FIRES) })?;
+    let waits = why_waiting(context, &mut store, &job)?;
+    if context.wants_json() {
+        let mut body = job_json(&job);
+        body["waits"] = waits.into();
+        body["runs"] = fires.iter().map(fire_json).collect::<Vec<Value>>().into();
+        return context.json(&body);
+    }
+    let mut text = paint(BOLD, &shown(job.name()));
+    for (name, value) in fields(context, &job, waits) {
+        text.extend(["\n  ", &paint(DIM, &format!("{name:<9}")), " ", &one_line(&value)]);
+    }
+    if !fires.is_empty() {
+        text.extend(["\n\n", &lines(&fires, context.now())]);
+    }
+    context.say(&text)
+}
+
+/// Why what is under way has not begun.
+fn why_waiting(context: &Context, store: &mut Store, job: &Job) -> Result<Option<String>, Failure> {
+    let filter = FireFilter { of: FiresOf::One(job.id()), status: Some(FireStatus::Running), limit: Some(1) };
+    let Some(turn) = store.fires(&filter)?.pop().and_then(|fire| fire.turn) else { return Ok(None) };
+    let town = context.town()?;
+    let policy = context.settings(&town)?.policy(town.root());
+    Ok(store.why_waiting(turn, &policy, context.now())?)
+}
+
+fn fields(context: &Context, job: &Job, waits: Option<String>) -> Vec<(&'static str, String)> {
+    let plan = &job.plan;
+    let does = match &plan.payload {
+        Payload::Message { session: Some(session), .. } => format!("says in {session}: {}", plan.payload.words()),
+        Payload::Message { agent, .. } => {
+            format!("asks {}: {}", agent.as_deref().unwrap_or("the default agent"), plan.payload.words())
+        }
+        Payload::Run { command } => format!("runs: {command}"),
+        _ => plan.payload.words(),
+    };
+    let next = job.next_at.map(|at| format!("{}, {}", clock_words(at, &plan.tz), off_words(at, context.now())));
+    let state = match &job.why {
+        Some(why) => format!("{}: {why}", job.state.as_str()),
+        None => job.state.as_str().to_owned(),
+    };
+    let to = plan.deliver.as_ref().map(|to| match &to.recipient {
+        Some(who) => format!("{} to {who}", to.channel),
+        None => to.channel.clone(),
+    });
+    let fields = [
+        ("id", Some(job.id())),
+        ("schedule", Some(format!("{} {} ({})", plan.schedule.kind(), plan.schedule.words(), plan.tz))),
+        ("does", Some(does)),
+        ("state", Some(state)),
+        ("next", next),
+        ("waits", waits),
+        ("missed", Some(plan.missed.as_str().to_owned())),
+        ("overlap", plan.may_overlap.then(|| "allowed".to_owned())),
+        ("grace", plan.grace.map(|span| format!("{span:#}"))),
+        ("timeout", plan.timeout.map(|span| format!("{span:#}"))),
+        ("retries", plan.retries.map(|n| n.to_string())),
+        ("lane", plan.lane.clone()),
+        ("delivers", to),
+        ("failures", Some(job.failures.to_string()).filter(|_| job.failures > 0)),
+    ];
+    fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
