@@ -10,7 +10,7 @@ use gt_core::heartbeat;
 use gt_core::job::Beat;
 use gt_core::plan::Policy;
 use gt_core::session::{Rules, TEXT_BYTES_MAX};
-use gt_store::{BeatWord, Beats, FireRules, Job, Stamp, Store, StoreError};
+use gt_store::{BeatWord, Beats, FireRules, Job, Stamp, Store, StoreError, beat_of};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -52,18 +52,24 @@ pub fn keep_beats(town: &Town, settings: &Settings, store: &mut Store, stamp: &S
 
 /// The heartbeats that there are to be: of every agent that has a file, and of one that had, until somebody says otherwise.
 fn wanted_beats(town: &Town, settings: &Settings, there: &[Job]) -> Beats {
+    let target = settings.config.text("heartbeat.target").unwrap_or_default();
+    let ack_max_chars = usize::try_from(settings.config.integer("heartbeat.ack_max_chars")).unwrap_or(0);
+    let agents = beating(town, settings, there).into_iter();
+    let beats = agents.map(|agent| Beat { agent, target: target.clone(), ack_max_chars }).collect();
+    let is_on = settings.config.boolean("heartbeat.enabled");
+    Beats { is_on, interval: span(settings, "heartbeat.interval"), beats }
+}
+
+/// The agents whose hearts beat.
+pub fn beating(town: &Town, settings: &Settings, there: &[Job]) -> Vec<String> {
     let main = main_agent(settings);
-    let had = there.iter().filter_map(|job| job.name().strip_prefix("heartbeat:").map(str::to_owned));
+    let had = there.iter().filter_map(|job| job.name().strip_prefix(beat_of("").as_str()).map(str::to_owned));
     let had = had.filter(|agent| *agent == main || agent_dir(town, agent).is_dir());
     let mut agents: Vec<String> = own_files(town).into_iter().chain(had).collect();
     agents.extend(Some(main).filter(|main| file_of(town, settings, main).is_file()));
     agents.sort_unstable();
     agents.dedup();
-    let target = settings.config.text("heartbeat.target").unwrap_or_default();
-    let ack_max_chars = usize::try_from(settings.config.integer("heartbeat.ack_max_chars")).unwrap_or(0);
-    let beats = agents.into_iter().map(|agent| Beat { agent, target: target.clone(), ack_max_chars }).collect();
-    let is_on = settings.config.boolean("heartbeat.enabled");
-    Beats { is_on, interval: span(settings, "heartbeat.interval"), beats }
+    agents
 }
 
 fn agent_dir(town: &Town, agent: &str) -> PathBuf {
@@ -85,12 +91,12 @@ pub fn file_of(town: &Town, settings: &Settings, agent: &str) -> PathBuf {
 
 /// What is to be done about a heartbeat that is due: the first steps of it, until the agent is asked.
 pub fn beat(town: &Town, settings: &Settings, beat: &Beat, now: Timestamp) -> BeatWord {
-    asleep(settings, now).unwrap_or_else(|| to_do(town, settings, beat))
+    asleep(settings, now).unwrap_or_else(|| to_do(town, settings, &beat.agent))
 }
 
 /// The same for one that a person asks for, at whatever hour.
 pub fn beat_now(town: &Town, settings: &Settings, beat: &Beat) -> BeatWord {
-    to_do(town, settings, beat)
+    to_do(town, settings, &beat.agent)
 }
 
 /// The hours in which hearts beat, with their time zone.
@@ -112,8 +118,9 @@ fn asleep(settings: &Settings, now: Timestamp) -> Option<BeatWord> {
     Some(BeatWord::Skip { why: format!("it was outside its active hours, {hours} ({name})"), open })
 }
 
-fn to_do(town: &Town, settings: &Settings, beat: &Beat) -> BeatWord {
-    let path = file_of(town, settings, &beat.agent);
+/// What an agent is to do, or why there is nothing.
+pub fn to_do(town: &Town, settings: &Settings, agent: &str) -> BeatWord {
+    let path = file_of(town, settings, agent);
     let shown = path.strip_prefix(town.root()).unwrap_or(&path).display().to_string();
     let skip = |why: String| BeatWord::Skip { why, open: None };
     match fs::read_to_string(&path) {

@@ -87,6 +87,20 @@ impl Job {
     pub fn name(&self) -> &str {
         &self.plan.name
     }
+
+    /// What it delivered last, and when, if it is a heartbeat.
+    pub fn said(&self) -> Option<(&str, Timestamp)> {
+        self.said.as_ref().map(|(text, at)| (text.as_str(), *at))
+    }
+}
+
+/// How the jobs stand.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobOutlook {
+    pub next: Vec<Job>,
+    pub n_next: usize,
+    pub disabled: Vec<Job>,
+    pub n_disabled: usize,
 }
 
 const SELECT: &str =
@@ -145,6 +159,27 @@ impl Store {
             let mut query = tx.prepare_cached(&sql)?;
             let limit = limit.map_or(-1, |limit| limit as i64);
             Ok(query.query_map(params![with_beats, limit], from_row)?.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// The jobs whose slots come next, those that were disabled, and how many there are of each.
+    pub fn job_outlook(&mut self, most: usize) -> std::result::Result<JobOutlook, StoreError> {
+        self.read(|tx| {
+            let count = |of: &str| -> Result<usize> {
+                let sql = format!("SELECT count(*) FROM job WHERE {of}");
+                Ok(tx.prepare_cached(&sql)?.query_row([], |row| row.get::<_, i64>(0))? as usize)
+            };
+            let first = |of: &str, by: &str| -> Result<Vec<Job>> {
+                let mut query = tx.prepare_cached(&format!("{SELECT} WHERE {of} ORDER BY {by} LIMIT ?1"))?;
+                Ok(query.query_map([most as i64], from_row)?.collect::<rusqlite::Result<_>>()?)
+            };
+            let (next, disabled) = ("next_at IS NOT NULL", "state = 'disabled'");
+            Ok(JobOutlook {
+                next: first(next, "next_at, id")?,
+                n_next: count(next)?,
+                disabled: first(disabled, "name")?,
+                n_disabled: count(disabled)?,
+            })
         })
     }
 

@@ -45,7 +45,7 @@ pub use import::{ImportBead, ImportOptions, ImportReport};
 pub use jobs::beats::{Beats, beat_of};
 pub use jobs::fire::{AskBeat, BeatWord, FireRules, Fired};
 pub use jobs::log::{Fire, FireFilter, FiresOf};
-pub use jobs::{Job, JobPlan};
+pub use jobs::{Job, JobOutlook, JobPlan};
 pub use mail::{DEACON, Inbox, Letter, MAYOR, NewLetter, box_of};
 pub use notices::{Notice, Tries};
 pub use query::{Filter, Listing, ReadyFilter, TreeNode, View};

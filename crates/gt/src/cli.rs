@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cmd::{
     activity, agent_event, bead, chat, completions, config, convoy, cron, daemon, deacon, demo, doctor, done, escalate,
-    explain, formula, handoff, hook, init, keeper, lane, mail, man, polecat, prime, queue, refinery, rig, scheduler,
-    send, session, sling, status, trace,
+    explain, formula, handoff, heartbeat, hook, init, keeper, lane, mail, man, polecat, prime, queue, refinery, rig,
+    scheduler, send, session, sling, status, trace,
 };
 
 /// Where help lists the options that every command has.
@@ -97,6 +97,7 @@ pub(crate) enum Command {
     Session(Box<session::SessionArgs>),
     Lane(lane::LaneArgs),
     Cron(Box<cron::CronArgs>),
+    Heartbeat(heartbeat::HeartbeatArgs),
     Trace(trace::TraceArgs),
     Daemon(daemon::DaemonArgs),
     Prime(prime::PrimeArgs),

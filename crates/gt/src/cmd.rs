@@ -17,6 +17,7 @@ pub(crate) mod escalate;
 pub(crate) mod explain;
 pub(crate) mod formula;
 pub(crate) mod handoff;
+pub(crate) mod heartbeat;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod keeper;
@@ -66,6 +67,7 @@ pub(crate) fn run(context: &mut Context, command: Command) -> Result<ExitCode, F
         Command::Session(args) => session::run(context, *args)?,
         Command::Lane(args) => lane::run(context, args)?,
         Command::Cron(args) => return cron::run(context, *args),
+        Command::Heartbeat(args) => return heartbeat::run(context, args),
         Command::Trace(args) => trace::run(context, &args)?,
         Command::Polecat(args) => polecat::run(context, args)?,
         Command::Daemon(args) => daemon::run(context, &args)?,

@@ -162,7 +162,7 @@ pub struct Advance {
     pub claimed: Vec<Assignment>,
     /// Turns of sessions, to be started now.
     pub turns: Vec<Turn>,
-    /// Started, but given up or told to stop meanwhile: to be stopped now that they are there.
+    /// Started, but given up or told to stop meanwhile, or now in somebody's way: to be stopped.
     pub unwanted: Vec<Run>,
 }
 
@@ -182,12 +182,13 @@ impl Store {
         stamp: &Stamp,
     ) -> std::result::Result<Advance, StoreError> {
         self.write(stamp, |tx| {
-            let unwanted = runs::record(tx, findings, policy, stamp)?;
+            let mut unwanted = runs::record(tx, findings, policy, stamp)?;
             feed::settle(tx, stamp)?;
             let Some(claimant) = claimant else { return Ok(Advance { unwanted, ..Advance::default() }) };
             let has_room = claimant.limits != PerSide::both(Some(0));
             let claimed = if has_room { claim_ready(tx, claimant, stamp)? } else { Vec::new() };
-            let turns = claim_turns(tx, claimant, stamp)?;
+            let (turns, in_the_way) = claim_turns(tx, claimant, stamp)?;
+            unwanted.extend(in_the_way);
             Ok(Advance { claimed, turns, unwanted })
         })
     }

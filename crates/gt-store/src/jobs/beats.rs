@@ -1,10 +1,15 @@
 //! Heartbeats: jobs that the config makes, one for each agent. // SPEC H1, H1a
 
+use std::collections::BTreeSet;
+
 use gt_core::event::EventType;
 use gt_core::job::{Beat, JobState, Missed, Payload, every};
+use gt_core::run::{Outcome, StopOrder};
 use jiff::SignedDuration;
+use rusqlite::OptionalExtension as _;
 
 use super::{Job, JobPlan, SELECT, add, first_slot, from_row, save, tell};
+use crate::dispatch::runs::{self, Run};
 use crate::error::{Result, StoreError};
 use crate::store::{Stamp, Store};
 
@@ -19,7 +24,7 @@ pub fn beat_of(agent: &str) -> String {
     format!("{PREFIX}{agent}")
 }
 
-pub(super) fn is_beat(name: &str) -> bool {
+pub(crate) fn is_beat(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
@@ -137,4 +142,34 @@ fn update(tx: &rusqlite::Connection, job: &Job, beat: &Beat, wanted: &Beats, sta
     job.plan.payload = fresh.payload;
     save(tx, &job)?;
     tell(tx, EventType::JobChanged, &job, stamp)
+}
+
+/// Whether an agent answers somebody right now.
+pub(crate) fn is_answering(tx: &rusqlite::Connection, agent: &str) -> Result<bool> {
+    let sql = "SELECT 1 FROM run WHERE state <> 'ended' AND lane IS NOT NULL AND agent = ?1";
+    Ok(tx.prepare_cached(sql)?.exists([agent])?)
+}
+
+/// Why a heartbeat is left out then.
+pub(crate) fn busy(agent: &str) -> String {
+    format!("{agent} was busy")
+}
+
+/// Has the heartbeats of agents stop whose places somebody wants: nobody waits for one of them. // SPEC H2
+pub(crate) fn give_way(tx: &rusqlite::Connection, agents: &BTreeSet<String>, stamp: &Stamp) -> Result<Vec<Run>> {
+    let mut told = Vec::new();
+    for agent in agents {
+        let mut query = tx.prepare_cached(
+            "SELECT run.id FROM run JOIN turn ON turn.id = run.turn JOIN fire ON fire.id = turn.fire
+             WHERE run.state <> 'ended' AND run.agent = ?1 AND run.stop_at IS NULL AND fire.name = ?2",
+        )?;
+        let beat: Option<String> = query.query_row([agent, &beat_of(agent)], |row| row.get(0)).optional()?;
+        let Some(run) = beat.map(|beat| runs::by_id(tx, &beat)).transpose()?.flatten() else { continue };
+        let reason = "it gave way to a message for its agent".to_owned();
+        let order = StopOrder { at: stamp.now, by: stamp.actor.clone(), outcome: Outcome::Stopped, reason };
+        runs::order_stop(tx, &run, &order, stamp)?;
+        // What is just being started is stopped once it is there.
+        told.extend(Some(Run { stop: Some(order), ..run }).filter(|run| run.started_at.is_some()));
+    }
+    Ok(told)
 }

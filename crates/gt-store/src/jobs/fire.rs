@@ -14,7 +14,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use super::log::{self, Fire};
-use super::{Job, SELECT, by_id, from_row, require, settle};
+use super::{Job, SELECT, beats, by_id, from_row, require, settle};
 use crate::error::{Result, StoreError};
 use crate::events;
 use crate::rows::{micros, timestamp};
@@ -238,7 +238,7 @@ impl Desk<'_, '_> {
         let Payload::Heartbeat(beat) = &job.plan.payload else { return Ok(BeatWord::Ask(job.plan.payload.words())) };
         match (self.ask)(beat) {
             BeatWord::Ask(_) if self.is_busy(&beat.agent)? => {
-                Ok(BeatWord::Skip { why: format!("{} was busy", beat.agent), open: None })
+                Ok(BeatWord::Skip { why: beats::busy(&beat.agent), open: None })
             }
             word => Ok(word),
         }
@@ -246,8 +246,7 @@ impl Desk<'_, '_> {
 
     /// Whether an agent answers somebody, or has no place left.
     fn is_busy(&self, agent: &str) -> Result<bool> {
-        let sql = "SELECT 1 FROM run WHERE state <> 'ended' AND lane IS NOT NULL AND agent = ?1";
-        Ok(self.tx.prepare_cached(sql)?.exists([agent])? || is_agent_full(self.tx, self.rules.policy, agent)?)
+        Ok(beats::is_answering(self.tx, agent)? || is_agent_full(self.tx, self.rules.policy, agent)?)
     }
 
     /// Writes down what becomes of a slot, unless that is known.

@@ -32,8 +32,9 @@ pub struct Fire {
     pub turn: Option<i64>,
     pub run: Option<String>,
     pub usage: Usage,
-    /// `none`, `waiting`, `delivered`, `failed`, `suppressed` or `repeated`; `None`: it is not over.
+    /// `none`, `waiting`, `delivered`, `failed`, `suppressed`, `repeated` or `mailed`; `None`: it is not over.
     pub delivery: Option<String>,
+    /// Why it is not delivered.
     pub delivery_error: Option<String>,
     pub(crate) job_id: i64,
     pub(crate) retries: i64,

@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
 use super::log::{self, Fire};
-use super::{Job, by_id, save};
+use super::{Job, beats, by_id, save};
 use crate::error::Result;
 use crate::mail::{self, MAYOR, NewLetter};
 use crate::rows::micros;
@@ -37,6 +37,17 @@ pub(crate) struct Attempt<'a> {
 pub(crate) struct Answer {
     pub(crate) to: Address,
     pub(crate) text: String,
+}
+
+/// That nothing is delivered.
+struct Kept {
+    word: &'static str,
+    why: Option<&'static str>,
+}
+
+impl Kept {
+    /// There is nothing to tell, or nobody to tell it to.
+    const NONE: Kept = Kept { word: "none", why: None };
 }
 
 /// That an attempt is being made.
@@ -67,6 +78,8 @@ pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Re
         TurnOutcome::Done => FireStatus::Ok,
         TurnOutcome::Cancelled => FireStatus::Cancelled,
         TurnOutcome::Failed if end.is_some_and(|end| end.outcome == Some(Outcome::TimedOut)) => FireStatus::Timeout,
+        // Its agent was busy when it would have started.
+        TurnOutcome::Dropped if beats::is_beat(&fire.job) => FireStatus::Skipped,
         TurnOutcome::Failed | TurnOutcome::Dropped => FireStatus::Failed,
     };
     if status == FireStatus::Failed && is_tried_again(tx, &fire, job.as_ref(), end, attempt.error, stamp)? {
@@ -74,11 +87,9 @@ pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Re
     }
     close(tx, &fire, status, attempt.error, stamp)?;
     let answer = answer(tx, &fire, job.as_ref(), status, attempt, stamp)?;
-    let delivery = match &answer {
-        Ok(_) => "waiting",
-        Err(why) => why,
-    };
-    tx.prepare_cached("UPDATE fire SET delivery = ?2 WHERE id = ?1")?.execute(params![fire.id, delivery])?;
+    let kept = answer.as_ref().err().unwrap_or(&Kept { word: "waiting", why: None });
+    tx.prepare_cached("UPDATE fire SET delivery = ?2, delivery_error = ?3 WHERE id = ?1")?
+        .execute(params![fire.id, kept.word, kept.why])?;
     if let Some(job) = job {
         learn(tx, job, &fire, status, attempt.error, stamp)?;
     }
@@ -173,7 +184,7 @@ fn close(tx: &Connection, fire: &Fire, status: FireStatus, error: Option<&str>, 
     events::append_of_run(tx, stamp, EventType::JobEnded, "", fire.run.as_deref().unwrap_or_default(), &data)
 }
 
-/// What is to be delivered of it, or the word for why nothing is.
+/// What is to be delivered of it, or why nothing is.
 fn answer(
     tx: &Connection,
     fire: &Fire,
@@ -181,45 +192,64 @@ fn answer(
     status: FireStatus,
     attempt: &Attempt<'_>,
     stamp: &Stamp,
-) -> Result<std::result::Result<Answer, &'static str>> {
+) -> Result<std::result::Result<Answer, Kept>> {
     let reply = attempt.reply.unwrap_or_default();
-    let (to, text) = match (status, job.map(|job| (job, &job.plan.payload))) {
-        (FireStatus::Cancelled, _) => return Ok(Err("none")),
-        (FireStatus::Ok, Some((job, Payload::Heartbeat(beat)))) => match heartbeat::judge(reply, beat.ack_max_chars) {
-            Verdict::AllWell => return Ok(Err("suppressed")),
-            Verdict::Alert(text) => {
-                let last = job.said.as_ref().map(|(text, at)| (text.as_str(), *at));
-                if heartbeat::is_repeated(&text, last, stamp.now) {
-                    return Ok(Err("repeated"));
-                }
-                (target(tx, beat)?, text)
-            }
-        },
+    let to_its_place = |text: String| match attempt.to {
+        Some(to) => Ok(Answer { to: to.clone(), text }),
+        None => Err(Kept::NONE),
+    };
+    Ok(match (status, job.map(|job| (job, &job.plan.payload))) {
+        (FireStatus::Cancelled | FireStatus::Skipped, _) => Err(Kept::NONE),
+        (FireStatus::Ok, Some((job, Payload::Heartbeat(beat)))) => return alert(tx, job, beat, reply, stamp),
         // That a heartbeat failed is no alert; whoever looks sees it, and it stops itself.
-        (_, Some((_, Payload::Heartbeat(_)))) => return Ok(Err("none")),
-        (FireStatus::Ok, _) if reply.trim().is_empty() => return Ok(Err("none")),
-        (FireStatus::Ok, _) if heartbeat::wants_silence(reply) => return Ok(Err("suppressed")),
-        (FireStatus::Ok, _) => (attempt.to.cloned(), reply.to_owned()),
+        (_, Some((_, Payload::Heartbeat(_)))) => Err(Kept::NONE),
+        (FireStatus::Ok, _) if reply.trim().is_empty() => Err(Kept::NONE),
+        (FireStatus::Ok, _) if heartbeat::wants_silence(reply) => {
+            Err(Kept { word: "suppressed", why: Some("it said NO_REPLY") })
+        }
+        (FireStatus::Ok, _) => to_its_place(reply.to_owned()),
         _ => {
             let why = attempt.error.unwrap_or("nobody knows why");
-            (attempt.to.cloned(), format!("The job {} failed: {why}.", fire.job))
+            to_its_place(format!("The job {} failed: {why}.", fire.job))
         }
+    })
+}
+
+/// What a heartbeat has to tell: the last two of its steps. // seed 003 §5
+fn alert(
+    tx: &Connection,
+    job: &Job,
+    beat: &Beat,
+    reply: &str,
+    stamp: &Stamp,
+) -> Result<std::result::Result<Answer, Kept>> {
+    let Verdict::Alert(text) = heartbeat::judge(reply, beat.ack_max_chars) else {
+        return Ok(Err(Kept { word: "suppressed", why: Some("all is well") }));
     };
-    let Some(to) = to else { return Ok(Err("none")) };
-    if let Some(job) = job.filter(|job| job.is_beat) {
-        tx.prepare_cached("UPDATE job SET said = ?2, said_at = ?3 WHERE id = ?1")?.execute(params![
-            job.id,
-            text,
-            micros(stamp.now)
-        ])?;
+    if heartbeat::is_repeated(&text, job.said(), stamp.now) {
+        return Ok(Err(Kept { word: "repeated", why: Some("it said the same within 24 hours") }));
     }
-    Ok(Ok(Answer { to, text }))
+    if beat.target == "none" {
+        return Ok(Err(Kept { word: "none", why: Some("`heartbeat.target` is none") }));
+    }
+    tx.prepare_cached("UPDATE job SET said = ?2, said_at = ?3 WHERE id = ?1")?.execute(params![
+        job.id,
+        text,
+        micros(stamp.now)
+    ])?;
+    if let Some(to) = target(tx, beat)? {
+        return Ok(Ok(Answer { to, text }));
+    }
+    // Nobody has used a channel yet, and it is not to be lost.
+    let subject = format!("the {} has something to tell", job.plan.payload.words());
+    let letter = NewLetter { to: MAYOR.to_owned(), subject, body: text, bead: None, run: None };
+    mail::put(tx, &letter, stamp)?;
+    Ok(Err(Kept { word: "mailed", why: Some("no channel was used yet, so the mayor got a letter") }))
 }
 
 /// Where a heartbeat's word goes.
 fn target(tx: &Connection, beat: &Beat) -> Result<Option<Address>> {
     match beat.target.as_str() {
-        "none" => Ok(None),
         "last" => last_used(tx),
         named => {
             let (channel, recipient) = match named.split_once(':') {

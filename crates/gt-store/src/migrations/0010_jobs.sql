@@ -31,6 +31,7 @@ CREATE TABLE job (
 ) STRICT;
 
 CREATE INDEX job_next ON job (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX job_disabled ON job (name) WHERE state = 'disabled';
 
 CREATE TABLE fire (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -54,8 +55,8 @@ CREATE TABLE fire (
   tokens_out   INTEGER,
   tokens_cached INTEGER,
   cost         REAL,
-  delivery     TEXT,                    -- none, waiting, delivered, failed, suppressed, repeated
-  delivery_error TEXT
+  delivery     TEXT,                    -- none, waiting, delivered, failed, suppressed, repeated, mailed
+  delivery_error TEXT                   -- why it is not delivered
 ) STRICT;
 
 -- A slot fires at most once, whoever runs the town.
@@ -73,5 +74,12 @@ ALTER TABLE turn ADD COLUMN is_apart INTEGER NOT NULL DEFAULT 0; -- in a convers
 -- Whether an answer arrived is known to the fire that it is of, however the outbox comes to know it.
 CREATE TRIGGER fire_delivery AFTER UPDATE OF state ON outbox WHEN new.key LIKE 'turn-%' AND new.state <> old.state
 BEGIN
-  UPDATE fire SET delivery = new.state, delivery_error = new.error WHERE turn = CAST(substr(new.key, 6) AS INTEGER);
+  UPDATE fire SET delivery = new.state, delivery_error = new.error WHERE turn = CAST(substr(new.key, 6) AS INTEGER)
+    AND delivery = 'waiting';
+END;
+
+-- What never arrived was not said: a heartbeat may say it again.
+CREATE TRIGGER beat_unsaid AFTER UPDATE OF delivery ON fire WHEN new.delivery = 'failed'
+BEGIN
+  UPDATE job SET said = NULL, said_at = NULL WHERE id = new.job AND is_beat = 1;
 END;

@@ -8,14 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use gt_core::job::Command;
 use gt_core::lane::{Lanes, POLECAT};
 use gt_core::plan::{Policy, TroubleOf};
+use gt_core::session::TurnOutcome;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::arrive::INTERRUPTED;
-use super::refresh;
+use super::{refresh, turns};
 use crate::dispatch::claim::Claimant;
+use crate::dispatch::runs::Run;
 use crate::dispatch::{scene, scheduler};
 use crate::error::{Result, StoreError};
+use crate::jobs::beats;
 use crate::rows::{micros, timestamp};
 use crate::store::{Stamp, Store};
 
@@ -146,12 +149,16 @@ pub(super) fn active(tx: &Connection, lanes: &Lanes) -> Result<BTreeMap<String, 
     Ok(active)
 }
 
-/// Claims every turn that may start now.
-pub(crate) fn claim_turns(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &Stamp) -> Result<Vec<Turn>> {
+/// Claims every turn that may start now; also returns the heartbeats that have to give way to one that may not.
+pub(crate) fn claim_turns(
+    tx: &Connection,
+    claimant: &mut Claimant<'_>,
+    stamp: &Stamp,
+) -> Result<(Vec<Turn>, Vec<Run>)> {
     if !is_any_due(tx, stamp.now)? {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
-    let Some(mut room) = Room::look(tx, claimant.policy, stamp.now)? else { return Ok(Vec::new()) };
+    let Some(mut room) = Room::look(tx, claimant.policy, stamp.now)? else { return Ok((Vec::new(), Vec::new())) };
     let mut claimed = Vec::new();
     loop {
         let n_before = claimed.len();
@@ -160,7 +167,7 @@ pub(crate) fn claim_turns(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &
         }
         // A session with room for several has a next one now.
         if claimed.len() == n_before {
-            return Ok(claimed);
+            return Ok((claimed, beats::give_way(tx, &room.wanted, stamp)?));
         }
     }
 }
@@ -174,6 +181,8 @@ struct Room<'a> {
     starts_left: Option<usize>,
     /// Runs whose place somebody has already.
     lent: BTreeSet<String>,
+    /// Agents without a place left, whom somebody has asked something.
+    wanted: BTreeSet<String>,
 }
 
 impl<'a> Room<'a> {
@@ -199,6 +208,7 @@ impl<'a> Room<'a> {
             held_up: held_up.collect(),
             starts_left: policy.starts_per_second.map(|limit| scene::starts_left(tx, limit, now)).transpose()?,
             lent,
+            wanted: BTreeSet::new(),
         }))
     }
 
@@ -261,13 +271,21 @@ fn claim_in(
         if room.held_up.contains(&agent) {
             continue;
         }
+        if next.is_beat() && beats::is_answering(tx, &agent)? {
+            turns::end(tx, next.id, TurnOutcome::Dropped, None, Some(&beats::busy(&agent)), stamp)?;
+            refresh(tx, next.session)?;
+            continue;
+        }
         let is_full = is_agent_full(tx, claimant.policy, &agent)?;
         let place = if room.is_free(&lane) && !is_full {
             Some(Place { lane: lane.clone(), rides: None })
         } else {
             lender(tx, &next, room, is_full.then_some(&agent))?
         };
-        let Some(place) = place else { continue };
+        let Some(place) = place else {
+            room.wanted.extend(Some(agent).filter(|_| is_full && next.fire.is_none()));
+            continue;
+        };
         let run = (claimant.new_run)();
         claimed.push(next.write(tx, run, agent, &place, claimant, stamp)?);
         room.take(&place);
@@ -345,6 +363,10 @@ pub(crate) fn is_agent_full(tx: &Connection, policy: &Policy, agent: &str) -> Re
 }
 
 impl Next {
+    fn is_beat(&self) -> bool {
+        self.fire.as_ref().is_some_and(|fire| beats::is_beat(&fire.job))
+    }
+
     fn write(
         self,
         tx: &Connection,

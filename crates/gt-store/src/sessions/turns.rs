@@ -205,9 +205,14 @@ pub(super) fn end(
     if let Some(fire) = turn.fire {
         let run = turn.run.as_deref();
         let attempt = Attempt { fire, run, outcome, reply, error, to: turn.deliver.as_ref() };
-        let Some(answer) = jobs::settle::ended(tx, &attempt, stamp)? else { return Ok(()) };
-        let key = format!("turn-{id}");
-        return outbox::put(tx, &key, &answer.to, &turn.session, run, outcome.as_str(), &answer.text, stamp);
+        let answer = jobs::settle::ended(tx, &attempt, stamp)?;
+        if let Some(answer) = answer {
+            let key = format!("turn-{id}");
+            return outbox::put(tx, &key, &answer.to, &turn.session, run, outcome.as_str(), &answer.text, stamp);
+        }
+        if outcome != TurnOutcome::Cancelled {
+            return Ok(());
+        }
     }
     let Some(to) = &turn.deliver else { return Ok(()) };
     let text = match outcome {

@@ -2,9 +2,9 @@
 
 mod add;
 mod edit;
-mod list;
+pub(crate) mod list;
 mod next;
-mod once;
+pub(crate) mod once;
 mod plan;
 pub(crate) mod runs;
 mod show;

@@ -9,9 +9,12 @@ use gt_engine::Town;
 use gt_engine::config::Config;
 use gt_engine::lock::{Holder, Lock};
 use gt_engine::talk::shape;
-use gt_store::{ConvoyProgress, LaneFigure, MAYOR, Outlook, Plea, Session};
+use gt_store::{ConvoyProgress, Job, JobOutlook, LaneFigure, MAYOR, Outlook, Plea, Session};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::cron::list::job_json;
+use super::cron::{clock_words, off_words};
 use super::polecat::{self, Worker};
 use super::refinery::{self, Queue};
 use super::scheduler::mode;
@@ -44,6 +47,8 @@ struct Screen {
     /// Sessions in which something runs or waits.
     sessions: Vec<Session>,
     lanes: Vec<LaneFigure>,
+    jobs: JobOutlook,
+    now: Timestamp,
     n_ready: usize,
     config_problem: Option<String>,
 }
@@ -87,6 +92,8 @@ fn look(context: &Context) -> Result<Screen, Failure> {
         n_convoys,
         sessions: busy,
         lanes,
+        jobs: store.job_outlook(limit)?,
+        now: context.now(),
         config_problem,
     })
 }
@@ -99,6 +106,7 @@ fn screen_text(screen: &Screen) -> String {
     parts.extend(merging(screen));
     parts.extend(convoys(screen));
     parts.extend(sessions(screen));
+    parts.extend(jobs(screen));
     parts.join("\n\n")
 }
 
@@ -158,6 +166,10 @@ fn needs(screen: &Screen) -> Option<String> {
     lines.extend(held.map(|held| format!("  {sign} {held}")));
     for worker in screen.workers.iter().filter(|worker| ["stalled", "gone"].contains(&worker.state)) {
         lines.push(format!("  {sign} {}", polecat::line(worker, 0)));
+    }
+    for job in &screen.jobs.disabled {
+        let why = one_line(job.why.as_deref().unwrap_or("nobody knows why"));
+        lines.push(format!("  {sign} the job {} is disabled\n      {}", one_line(job.name()), paint(DIM, &why)));
     }
     match screen.n_unread {
         0 => {}
@@ -230,6 +242,17 @@ fn sessions(screen: &Screen) -> Option<String> {
     (n_total > 0).then(|| part(&title, lines, n_total))
 }
 
+/// What the clock brings next.
+fn jobs(screen: &Screen) -> Option<String> {
+    let width = screen.jobs.next.iter().map(|job| one_line(job.name()).chars().count()).max().unwrap_or(0);
+    let line = |(job, at): (&Job, Timestamp)| {
+        let clock = format!("{} ({})", clock_words(at, &job.plan.tz), job.plan.tz);
+        format!("  {:<width$}  {}  {}", one_line(job.name()), off_words(at, screen.now), paint(DIM, &clock))
+    };
+    let lines = screen.jobs.next.iter().filter_map(|job| Some((job, job.next_at?))).map(line).collect();
+    (screen.jobs.n_next > 0).then(|| part("Next by the clock", lines, screen.jobs.n_next))
+}
+
 fn screen_json(screen: &Screen) -> Value {
     let pause = screen.outlook.state.pause.as_ref();
     let live = screen.workers.iter().filter(|worker| worker.polecat.run.is_some());
@@ -268,6 +291,7 @@ fn screen_json(screen: &Screen) -> Value {
             "key": session.key, "running": session.n_live, "waiting": session.n_waiting,
         })).collect::<Vec<_>>(),
         "lanes": screen.lanes.iter().map(shape::lane).collect::<Vec<_>>(),
+        "jobs": screen.jobs.next.iter().chain(&screen.jobs.disabled).map(job_json).collect::<Vec<_>>(),
         "convoys": screen.convoys.iter().map(|convoy| json!({
             "id": convoy.id, "title": convoy.title, "completed": convoy.n_done, "total": convoy.n_total,
         })).collect::<Vec<_>>(),

@@ -1,6 +1,7 @@
 //! `gt cron add`.
 
 use clap::Args;
+use gt_core::context::SlingFields;
 use gt_core::job::Payload;
 use gt_engine::Town;
 use gt_engine::settings::Settings;
@@ -104,6 +105,8 @@ pub(super) fn check_sling(
     let request = Request {
         words: words.iter().filter(|word| !is_option(word)).cloned().collect(),
         new: value("--new="),
+        on: value("--on="),
+        fields: SlingFields { formula: value("--formula="), ..SlingFields::default() },
         ..Request::default()
     };
     // Whoever only tries leaves nothing behind.

@@ -81,7 +81,7 @@ fn last(job: &Job) -> String {
 }
 
 /// A job as scripts see it.
-pub(super) fn job_json(job: &Job) -> Value {
+pub(crate) fn job_json(job: &Job) -> Value {
     let plan = &job.plan;
     let payload = match &plan.payload {
         Payload::Broken(text) => json!({ "unreadable": text }),

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use gt_core::job::FireStatus;
-use gt_core::text::{many_lines, one_line};
+use gt_core::text::many_lines;
 use gt_engine::Town;
 use gt_engine::jobs;
 use gt_engine::settings::Settings;
 use gt_engine::talk::Attendant;
-use gt_store::{Fire, Store};
+use gt_store::{Fire, Store, beat_of};
 
 use super::runs::{fire_json, lines};
 use super::shown;
@@ -34,24 +34,44 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, Failure
     let town = context.town()?;
     let settings = context.settings(&town)?;
     let mut store = context.store()?;
-    let fire = start(context, &town, &settings, &mut store, &args.job, args.wait)?;
-    match fire {
-        (fire, Some(attendant)) => finish(context, &mut store, fire, attendant),
-        (fire, None) => {
+    carry_out(context, &town, &settings, &mut store, &args.job, args.wait)
+}
+
+/// Fires a job, and says what came of it, or where that can be seen.
+pub(crate) fn carry_out(
+    context: &Context,
+    town: &Town,
+    settings: &Settings,
+    store: &mut Store,
+    job: &str,
+    is_waiting: bool,
+) -> Result<ExitCode, Failure> {
+    match start(context, town, settings, store, job, is_waiting)? {
+        (fire, Some(attendant)) => finish(context, store, fire, attendant),
+        (fire, None) if fire.status == FireStatus::Running => {
             if context.wants_json() {
                 context.json(&fire_json(&fire))?;
             } else {
-                let name = shown(&fire.job);
-                context.say(&format!("{name} is on its way: `gt cron runs {name}` shows what comes of it."))?;
+                let (name, runs) = (shown(&fire.job), runs_command(&fire));
+                context.say(&format!("{name} is on its way: `{runs}` shows what comes of it."))?;
             }
-            context.note_missing_daemon(&town);
+            context.note_missing_daemon(town);
             Ok(ExitCode::SUCCESS)
         }
+        (fire, None) => tell_end(context, store, &fire),
+    }
+}
+
+/// The command that shows what comes of it.
+fn runs_command(fire: &Fire) -> String {
+    match fire.job.strip_prefix(beat_of("").as_str()) {
+        Some(agent) => format!("gt heartbeat logs {}", shown(agent)),
+        None => format!("gt cron runs {}", shown(&fire.job)),
     }
 }
 
 /// Fires it, and stays where its end is waited for.
-pub(crate) fn start(
+fn start(
     context: &Context,
     town: &Town,
     settings: &Settings,
@@ -72,12 +92,7 @@ pub(crate) fn start(
 }
 
 /// Waits for the end of a fire, and says what came of it.
-pub(crate) fn finish(
-    context: &Context,
-    store: &mut Store,
-    fire: Fire,
-    mut attendant: Attendant,
-) -> Result<ExitCode, Failure> {
+fn finish(context: &Context, store: &mut Store, fire: Fire, mut attendant: Attendant) -> Result<ExitCode, Failure> {
     let mut fire = fire;
     while fire.status == FireStatus::Running {
         attendant.see_to_turns(store)?;
@@ -87,17 +102,22 @@ pub(crate) fn finish(
         };
         fire = now;
     }
-    let is_ok = fire.status == FireStatus::Ok;
+    tell_end(context, store, &fire)
+}
+
+fn tell_end(context: &Context, store: &mut Store, fire: &Fire) -> Result<ExitCode, Failure> {
     if context.wants_json() {
-        let mut body = fire_json(&fire);
-        body["reply"] = reply(store, &fire)?.into();
+        let mut body = fire_json(fire);
+        body["reply"] = reply(store, fire)?.into();
         context.json(&body)?;
-    } else if is_ok {
-        context.say(&many_lines(&reply(store, &fire)?.unwrap_or_default()))?;
+    } else if fire.status == FireStatus::Ok {
+        context.say(&many_lines(&reply(store, fire)?.unwrap_or_default()))?;
     } else {
-        context.note(&one_line(&lines(std::slice::from_ref(&fire), context.now())));
+        context.note(&lines(std::slice::from_ref(fire), context.now()));
     }
-    Ok(if is_ok { ExitCode::SUCCESS } else { Kind::Refused.exit_code() })
+    // That there was nothing to do is no failure.
+    let is_well = matches!(fire.status, FireStatus::Ok | FireStatus::Skipped);
+    Ok(if is_well { ExitCode::SUCCESS } else { Kind::Refused.exit_code() })
 }
 
 fn reply(store: &mut Store, fire: &Fire) -> Result<Option<String>, Failure> {

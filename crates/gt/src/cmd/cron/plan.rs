@@ -46,9 +46,12 @@ pub(super) struct WhatArgs {
     /// Who answers, or works; else the default agent
     #[arg(long, value_name = "AGENT")]
     pub(super) agent: Option<String>,
-    /// Sling these: beads, an epic, a convoy, and perhaps a rig
+    /// Sling these: beads, an epic, a convoy, or a formula with `--on`; and perhaps a rig
     #[arg(long, value_name = "ID", num_args = 1.., conflicts_with_all = ["new", "run"])]
     pub(super) sling: Vec<String>,
+    /// The bead that the formula after `--sling` is for
+    #[arg(long, value_name = "BEAD", requires = "sling")]
+    pub(super) on: Option<String>,
     /// Make a bead with this title each time, and sling it
     #[arg(long, value_name = "TITLE", conflicts_with = "run")]
     pub(super) new: Option<String>,
@@ -198,8 +201,13 @@ fn message(text: &str, args: &WhatArgs, settings: &Settings) -> Result<Payload, 
 /// The words of `gt sling` that do it.
 fn sling_words(args: &WhatArgs) -> Vec<String> {
     let mut words = args.sling.clone();
-    let options =
-        [("--new", &args.new), ("--formula", &args.formula), ("--args", &args.args), ("--agent", &args.agent)];
+    let options = [
+        ("--new", &args.new),
+        ("--on", &args.on),
+        ("--formula", &args.formula),
+        ("--args", &args.args),
+        ("--agent", &args.agent),
+    ];
     words.extend(args.rig.iter().cloned());
     for (flag, value) in options {
         words.extend(value.iter().map(|value| format!("{flag}={value}")));

@@ -94,11 +94,13 @@ fn words(fire: &Fire, now: Timestamp) -> String {
         let _ = write!(text, ": {}", one_line(error));
     }
     let more = match (fire.delivery.as_deref(), &fire.delivery_error) {
-        (None | Some("none"), _) => String::new(),
-        (Some(state), Some(error)) => format!("  delivery {state}: {}", one_line(error)),
-        (Some(state), None) => format!("  delivery {state}"),
+        (None | Some("none"), None) => String::new(),
+        (None | Some("none"), Some(why)) => format!("  not delivered: {}", one_line(why)),
+        (Some(state), Some(why)) => format!("  {state}: {}", one_line(why)),
+        (Some("waiting"), None) => "  to be delivered".to_owned(),
+        (Some(state), None) => format!("  {state}"),
     };
-    text + &paint(DIM, &more)
+    if more.is_empty() { text } else { text + &paint(DIM, &more) }
 }
 
 fn duration_ms(fire: &Fire) -> Option<i64> {

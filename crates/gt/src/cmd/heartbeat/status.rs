@@ -1,0 +1,143 @@
+//! `gt heartbeat status`: whose heart beats, when, and what came of it last.
+
+use clap::Args;
+use gt_core::job::{FireStatus, JobState};
+use gt_core::text::{one_line, short_line};
+use gt_engine::Town;
+use gt_engine::config::Value as ConfigValue;
+use gt_engine::jobs;
+use gt_engine::settings::Settings;
+use gt_store::{BeatWord, Fire, FireFilter, FiresOf, Job, Store, beat_of};
+use serde_json::{Value, json};
+
+use crate::cmd::cron::off_words;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::{BOLD, DIM, YELLOW, paint};
+
+/// Show whose heart beats, when, and what came of it last
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt heartbeat status\n  gt heartbeat status --json")]
+pub(super) struct StatusArgs {}
+
+/// An agent whose heart beats.
+struct Beating {
+    agent: String,
+    /// What it looks after.
+    file: String,
+    /// Why there is nothing to do, if that is so.
+    idle: Option<String>,
+    job: Option<Job>,
+    last: Option<Fire>,
+}
+
+pub(super) fn run(context: &Context) -> Result<(), Failure> {
+    let town = context.town()?;
+    let settings = context.settings(&town)?;
+    let mut store = context.store()?;
+    let all = look(&town, &settings, &mut store)?;
+    if context.wants_json() {
+        return context.json(&body(&settings, &all));
+    }
+    let mut text = vec![head(&settings)];
+    text.extend(all.iter().map(|one| words(context, one)));
+    if all.is_empty() {
+        text.push("No heart beats: write what to look after into HEARTBEAT.md in the town's directory.".to_owned());
+    }
+    context.say(&text.join("\n"))?;
+    if !all.is_empty() {
+        context.note_missing_daemon(&town);
+    }
+    Ok(())
+}
+
+fn look(town: &Town, settings: &Settings, store: &mut Store) -> Result<Vec<Beating>, Failure> {
+    let mut there = store.beats()?;
+    let mut all = Vec::new();
+    for agent in jobs::beating(town, settings, &there) {
+        let path = jobs::file_of(town, settings, &agent);
+        let idle = match jobs::to_do(town, settings, &agent) {
+            BeatWord::Ask(_) => None,
+            BeatWord::Skip { why, .. } => Some(why),
+        };
+        let place = there.iter().position(|job| job.name() == beat_of(&agent));
+        let of = FiresOf::One(beat_of(&agent));
+        let last = store.fires(&FireFilter { of, status: None, limit: Some(1) })?.pop();
+        let file = path.strip_prefix(town.root()).unwrap_or(&path).display().to_string();
+        all.push(Beating { agent, file, idle, job: place.map(|place| there.swap_remove(place)), last });
+    }
+    Ok(all)
+}
+
+fn text_of(settings: &Settings, key: &str) -> Option<String> {
+    settings.config.value(key).map(|value: ConfigValue| value.to_string())
+}
+
+fn head(settings: &Settings) -> String {
+    if !settings.config.boolean("heartbeat.enabled") {
+        return paint(YELLOW, "Heartbeats are switched off: `gt heartbeat enable`");
+    }
+    let hours = jobs::active_hours(settings)
+        .map_or_else(|| "at any hour".to_owned(), |(hours, _, zone)| format!("between {hours} ({zone})"));
+    let target = match text_of(settings, "heartbeat.target").as_deref() {
+        Some("none") => "alerts go nowhere".to_owned(),
+        Some("last") | None => "alerts go to the channel used last".to_owned(),
+        Some(channel) => format!("alerts go to {}", one_line(channel)),
+    };
+    let interval = text_of(settings, "heartbeat.interval").unwrap_or_default();
+    format!("Every {interval}, {hours}; {target}.")
+}
+
+fn words(context: &Context, one: &Beating) -> String {
+    let now = context.now();
+    let next = match &one.job {
+        None => "begins when a daemon runs".to_owned(),
+        Some(job) => match (job.state, job.next_at, &job.why) {
+            (JobState::Active, Some(at), _) => format!("next {}", off_words(at, now)),
+            (JobState::Active, None, _) => "beats right now".to_owned(),
+            (state, _, Some(why)) => format!("{}: {}", state.as_str(), one_line(why)),
+            (state, _, None) => state.as_str().to_owned(),
+        },
+    };
+    let mut text = format!("{}  {next}", paint(BOLD, &one_line(&one.agent)));
+    let looks = one.idle.as_ref().map_or_else(|| format!("looks after {}", one.file), Clone::clone);
+    text.extend(["\n  ".to_owned(), paint(DIM, &one_line(&looks))]);
+    if let Some(last) = &one.last {
+        let why = last.error.as_ref().or(last.delivery_error.as_ref());
+        let why = why.map(|why| format!(": {}", short_line(why))).unwrap_or_default();
+        let line = format!("last {} {}{why}", last.status.as_str(), off_words(last.slot, now));
+        text.extend(["\n  ".to_owned(), paint(DIM, &line)]);
+    }
+    text
+}
+
+fn body(settings: &Settings, all: &[Beating]) -> Value {
+    json!({
+        "enabled": settings.config.boolean("heartbeat.enabled"),
+        "interval": text_of(settings, "heartbeat.interval"),
+        "active_hours": text_of(settings, "heartbeat.active_hours"),
+        "tz": text_of(settings, "heartbeat.tz"),
+        "target": text_of(settings, "heartbeat.target"),
+        "agents": all.iter().map(beating_json).collect::<Vec<_>>(),
+    })
+}
+
+fn beating_json(one: &Beating) -> Value {
+    let (job, last) = (one.job.as_ref(), one.last.as_ref());
+    let said = job.and_then(Job::said);
+    json!({
+        "agent": one.agent,
+        "file": one.file,
+        "idle": one.idle,
+        "state": job.map(|job| job.state.as_str()),
+        "reason": job.and_then(|job| job.why.as_ref()),
+        "next_at": job.and_then(|job| job.next_at),
+        "failures": job.map(|job| job.failures),
+        "last_at": last.map(|fire| fire.slot),
+        "last_status": last.map(|fire| fire.status).map(FireStatus::as_str),
+        "last_reason": last.and_then(|fire| fire.error.as_ref()),
+        "last_delivery": last.and_then(|fire| fire.delivery.as_ref()),
+        "said": said.map(|(text, _)| text),
+        "said_at": said.map(|(_, at)| at),
+    })
+}

@@ -1,0 +1,89 @@
+//! `gt heartbeat enable` and `disable`.
+
+use clap::Args;
+use gt_core::job::JobState;
+use gt_core::text::one_line;
+use gt_engine::jobs;
+use gt_store::{Job, beat_of};
+use serde_json::json;
+
+use crate::cmd::config;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Have hearts beat again that were stopped, or have stopped themselves
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt heartbeat enable\n  gt heartbeat enable codex")]
+pub(super) struct EnableArgs {
+    /// Whose; else all
+    #[arg(value_name = "AGENT")]
+    agents: Vec<String>,
+}
+
+/// Have hearts stop; what runs goes on
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gt heartbeat disable\n  gt heartbeat disable codex")]
+pub(super) struct DisableArgs {
+    /// Whose; else all, as `heartbeat.enabled` then says
+    #[arg(value_name = "AGENT")]
+    agents: Vec<String>,
+}
+
+pub(super) fn enable(context: &Context, args: &EnableArgs) -> Result<(), Failure> {
+    let town = context.town()?;
+    if !context.settings(&town)?.config.boolean("heartbeat.enabled") {
+        config::change(context, "heartbeat.enabled", "true")?;
+    }
+    let settings = context.settings(&town)?;
+    let (mut store, stamp) = (context.store()?, context.stamp());
+    jobs::keep_beats(&town, &settings, &mut store, &stamp)?;
+    let mut names = Vec::new();
+    for agent in &args.agents {
+        names.push(super::require(&town, &settings, &mut store, agent)?.plan.name);
+    }
+    if args.agents.is_empty() {
+        let rests = |job: &Job| job.state != JobState::Active;
+        names.extend(store.beats()?.into_iter().filter(rests).map(|job| job.plan.name));
+    }
+    for name in &names {
+        store.resume_job(name, &stamp)?;
+    }
+    let agents: Vec<String> = names.iter().map(|name| agent_of(name)).collect();
+    let words = match agents.as_slice() {
+        [] => "Hearts beat: `gt heartbeat status` says whose.".to_owned(),
+        agents => format!("The hearts of {} beat again.", agents.join(", ")),
+    };
+    tell(context, true, &agents, &words)?;
+    context.note_missing_daemon(&town);
+    Ok(())
+}
+
+pub(super) fn disable(context: &Context, args: &DisableArgs) -> Result<(), Failure> {
+    let town = context.town()?;
+    if args.agents.is_empty() {
+        let setting = config::change(context, "heartbeat.enabled", "false")?;
+        return tell(context, false, &[], &format!("No heart beats any more: {} is false.", setting.key));
+    }
+    let settings = context.settings(&town)?;
+    let (mut store, stamp) = (context.store()?, context.stamp());
+    jobs::keep_beats(&town, &settings, &mut store, &stamp)?;
+    for agent in &args.agents {
+        super::require(&town, &settings, &mut store, agent)?;
+    }
+    for agent in &args.agents {
+        store.pause_job(&beat_of(agent), &stamp)?;
+    }
+    let agents: Vec<String> = args.agents.iter().map(|agent| one_line(agent)).collect();
+    tell(context, false, &agents, &format!("The hearts of {} rest.", agents.join(", ")))
+}
+
+fn agent_of(name: &str) -> String {
+    one_line(name.strip_prefix(beat_of("").as_str()).unwrap_or(name))
+}
+
+fn tell(context: &Context, is_on: bool, agents: &[String], words: &str) -> Result<(), Failure> {
+    if context.wants_json() {
+        return context.json(&json!({ "enabled": is_on, "agents": agents }));
+    }
+    context.say(words)
+}
