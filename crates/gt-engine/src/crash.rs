@@ -29,6 +29,8 @@ pub enum CrashPoint {
     RecordedEnds,
     /// Everything is stored and acknowledged.
     Acknowledged,
+    /// Slots that have come are turns now; nothing is claimed.
+    Fired,
     /// A run that is done keeps its commit; that it is done is not stored.
     KeptCommit,
     /// Work waits to be merged.
@@ -70,6 +72,18 @@ impl CrashPoint {
         CrashPoint::RecordedMerge,
     ];
 
+    /// From a slot of a job to the end of its run.
+    pub const CLOCK: [CrashPoint; 8] = [
+        CrashPoint::Fired,
+        CrashPoint::Claimed,
+        CrashPoint::Prepared,
+        CrashPoint::Launched,
+        CrashPoint::RecordedStart,
+        CrashPoint::SawEnds,
+        CrashPoint::RecordedEnds,
+        CrashPoint::Acknowledged,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             CrashPoint::Committed => "committed",
@@ -81,6 +95,7 @@ impl CrashPoint {
             CrashPoint::SawEnds => "saw-ends",
             CrashPoint::RecordedEnds => "recorded-ends",
             CrashPoint::Acknowledged => "acknowledged",
+            CrashPoint::Fired => "fired",
             CrashPoint::KeptCommit => "kept-commit",
             CrashPoint::HandedOver => "handed-over",
             CrashPoint::Stacked => "stacked",
@@ -110,6 +125,7 @@ pub fn point(here: CrashPoint) {
 
 fn read_order(text: &str) -> Order {
     let (name, times) = text.split_once(':').unwrap_or((text, "1"));
-    let point = CrashPoint::DISPATCH.into_iter().chain(CrashPoint::MERGING).find(|point| point.name() == name);
+    let all = CrashPoint::DISPATCH.into_iter().chain(CrashPoint::MERGING).chain(CrashPoint::CLOCK);
+    let point = all.into_iter().find(|point| point.name() == name);
     Order { point, passes_left: AtomicU32::new(times.parse().unwrap_or(1)) }
 }

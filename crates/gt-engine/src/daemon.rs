@@ -174,6 +174,8 @@ pub struct Daemon {
     next_patrol: Timestamp,
     /// Since when the clock has been watched: what came before that was missed.
     watching_since: Timestamp,
+    /// When it was looked at last.
+    looked: clock::Look,
     /// When open convoys are searched for what nobody is on; `None`: nothing has happened since they were.
     next_sweep: Option<Timestamp>,
     /// The last event that the last sweep knew of.
@@ -206,6 +208,7 @@ impl Daemon {
         };
         let has_config = config_problem.is_none();
         let watching_since = dispatcher.now();
+        let looked = clock::Look { now: watching_since, uptime: around.uptime() };
         let next_patrol = watching_since + settings.heartbeat;
         // What happened while nobody ran the town is found at once.
         let next_sweep = Some(dispatcher.now());
@@ -230,6 +233,7 @@ impl Daemon {
             record_at: None,
             next_patrol,
             watching_since,
+            looked,
             next_sweep,
             swept: 0,
             merging: BTreeSet::new(),
@@ -246,7 +250,7 @@ impl Daemon {
         if let Some(problem) = self.config_problem.clone() {
             self.reject_config(&problem);
         }
-        self.heed_clock();
+        self.heed_clock(SignedDuration::ZERO);
         self.keep_beats();
         Ok(())
     }
@@ -320,9 +324,13 @@ impl Daemon {
     fn wait(&mut self, causes: &Receiver<Cause>) -> Due {
         self.notifier.iter().for_each(Notifier::nudge);
         self.channels.iter().for_each(Channels::nudge);
-        let (span, asleep_at) = (self.sleep_for(), self.dispatcher.now());
+        // Before and after: a clock may be set at any time.
+        if self.heed_jump() {
+            return Due::Batch;
+        }
+        let span = self.sleep_for();
         let received = surroundings::receive(&*self.around, causes, span);
-        self.heed_gap(asleep_at, span);
+        let has_jumped = self.heed_jump();
         let mut due = match received {
             Ok(cause) => self.heed(cause),
             Err(RecvTimeoutError::Disconnected) => {
@@ -331,6 +339,7 @@ impl Daemon {
             }
             Err(RecvTimeoutError::Timeout) => self.heed_time(),
         };
+        due = due.max(Due::batch_if(has_jumped));
         // One pass serves all that has come meanwhile.
         while let Ok(cause) = causes.try_recv() {
             due = due.max(self.heed(cause));
@@ -362,7 +371,7 @@ impl Daemon {
                 (self.log)(&words);
                 Due::Nothing
             }
-            // The gap in the time was heeded; what it made due is found by a pass.
+            // By how much is seen by looking; what that makes due is found by a pass.
             Cause::ClockSet => Due::Batch,
             Cause::Stop => {
                 self.is_stopping = true;

@@ -9,6 +9,8 @@ pub(crate) mod fire;
 pub(crate) mod log;
 pub(crate) mod settle;
 
+use std::collections::BTreeSet;
+
 use gt_core::event::EventType;
 use gt_core::job::{FireStatus, JobState, Missed, Payload, SET_BACK_MAX, Schedule, flaw_of_name, is_id};
 use gt_core::refusal::Refusal;
@@ -22,6 +24,7 @@ use crate::error::{Result, StoreError};
 use crate::events;
 use crate::rows::{micros, timestamp};
 use crate::sessions::arrive::Address;
+use crate::sessions::refresh;
 use crate::store::{Stamp, Store};
 
 /// What somebody wants to be done, and when.
@@ -263,28 +266,45 @@ impl Store {
         })
     }
 
-    /// After the clock was found to be far behind what has fired already: that was a wrong clock, and jobs go on from now.
-    /// Says how many.
-    pub fn heed_clock(&mut self, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
+    /// After the clock was set back by so much: what waits for a time waits as long as it was to. A clock that is far behind
+    /// what has fired already was wrong before, and jobs go on from now; says how many.
+    pub fn heed_clock(&mut self, set_back: SignedDuration, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
         let Ok(ahead) = stamp.now.checked_add(SET_BACK_MAX) else { return Ok(0) };
-        let stray = self.read(|tx| {
-            let sql = format!("{SELECT} WHERE next_at IS NOT NULL AND kind <> 'at' AND fired_at > ?1");
-            let mut query = tx.prepare_cached(&sql)?;
-            let stray: Vec<Job> = query.query_map([micros(ahead)], from_row)?.collect::<rusqlite::Result<_>>()?;
-            Ok(stray)
-        })?;
-        if stray.is_empty() {
+        let sql =
+            "SELECT EXISTS (SELECT 1 FROM session WHERE next_at > ?1) OR EXISTS (SELECT 1 FROM fire WHERE retry_at > ?1)
+               OR EXISTS (SELECT 1 FROM job WHERE fired_at > ?2)";
+        let from = if set_back.is_zero() { ahead } else { stamp.now };
+        let is_any: bool =
+            self.read(|tx| Ok(tx.prepare_cached(sql)?.query_row([micros(from), micros(ahead)], |row| row.get(0))?))?;
+        if !is_any {
             return Ok(0); // only who has something to write writes
         }
         self.write(stamp, |tx| {
+            let (by, now, ahead) = (set_back.as_micros() as i64, micros(stamp.now), micros(ahead));
+            let sql = "UPDATE fire SET retry_at = CASE WHEN retry_at - ?1 > ?3 THEN ?2 ELSE max(retry_at - ?1, ?2) END
+                       WHERE retry_at > ?2";
+            tx.execute(sql, [by, now, ahead])?;
+            bring_forward_turns(tx, by, now, ahead)?;
+            let sql = format!("{SELECT} WHERE next_at IS NOT NULL AND kind <> 'at' AND fired_at > ?1");
+            let mut query = tx.prepare_cached(&sql)?;
+            let stray: Vec<Job> = query.query_map([ahead], from_row)?.collect::<rusqlite::Result<_>>()?;
             for job in &stray {
                 let next = job.plan.next(stamp.now).ok().map(micros);
-                tx.prepare_cached("UPDATE job SET next_at = ?2, fired_at = ?3 WHERE id = ?1 AND next_at IS NOT NULL")?
-                    .execute(params![job.id, next, micros(stamp.now)])?;
+                tx.prepare_cached("UPDATE job SET next_at = ?2, fired_at = ?3 WHERE id = ?1")?
+                    .execute(params![job.id, next, now])?;
             }
             Ok(stray.len())
         })
     }
+}
+
+/// Turns that were to wait for a moment do not wait for as long as the clock was ahead.
+fn bring_forward_turns(tx: &Connection, by: i64, now: i64, ahead: i64) -> Result<()> {
+    let sql = "UPDATE turn SET due_at = CASE WHEN due_at - ?1 > ?3 THEN ?2 ELSE max(due_at - ?1, ?2) END
+               WHERE state = 'waiting' AND due_at > ?2 RETURNING session";
+    let mut query = tx.prepare_cached(sql)?;
+    let moved: BTreeSet<i64> = query.query_map([by, now, ahead], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    moved.into_iter().try_for_each(|session| refresh(tx, session))
 }
 
 fn add(tx: &Connection, plan: &JobPlan, is_beat: bool, stamp: &Stamp) -> Result<Job> {

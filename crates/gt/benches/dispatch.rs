@@ -17,6 +17,8 @@ mod idle;
 mod pass;
 #[path = "dispatch/town.rs"]
 mod town;
+#[path = "dispatch/watch.rs"]
+mod watch;
 
 use std::time::{Duration, Instant};
 
@@ -150,10 +152,10 @@ fn refs(ids: &[String]) -> Vec<&str> {
     ids.iter().map(String::as_str).collect()
 }
 
-fn report(pairs: &[Pair], shim: &Pair, idle: &idle::Idle) {
+fn report(pairs: &[Pair], shim: &Pair, idle: &watch::Idle) {
     report_pairs(pairs);
     println!("| {} | {} | {} | {:.2} | | |", shim.name, show(shim.ours), show(shim.bare), shim.ratio());
-    println!("\n{}", idle.table());
+    println!("\n{}", idle::table(idle));
 }
 
 fn report_pairs(pairs: &[Pair]) {

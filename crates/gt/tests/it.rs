@@ -48,6 +48,8 @@ mod convoy_pictures;
 mod convoy_staging;
 #[path = "it/crash.rs"]
 mod crash;
+#[path = "it/cron.rs"]
+mod cron;
 #[path = "it/crowd.rs"]
 mod crowd;
 #[path = "it/demo.rs"]

@@ -9,6 +9,7 @@ use super::{Missed, Schedule};
 pub const CATCH_UP_MAX: usize = 100;
 /// Whoever comes to a slot so late was held up, and has missed it all the same.
 const LATE_MAX: SignedDuration = SignedDuration::from_mins(1);
+const UNWATCHED: &str = "no daemon watched the clock then";
 /// So many missed slots have a record of their own; those before them share one.
 const RECORDS_MAX: usize = 1000;
 
@@ -99,6 +100,8 @@ pub struct Watch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
     Fires,
+    /// Nobody was there in time, and it is made up for.
+    FiresLate(String),
     /// Nobody was there in time.
     Missed(String),
     /// Somebody was, and left it out.
@@ -111,11 +114,12 @@ pub fn fates(slots: &[Timestamp], watch: &Watch) -> Vec<(Timestamp, Fate)> {
     let (mut busy_with, mut n_unfinished) = (watch.busy_with, watch.n_unfinished);
     let mut fates = Vec::with_capacity(slots.len());
     for (place, slot) in slots.iter().copied().enumerate() {
-        let fate = match late_fate(watch, slot, n_late.saturating_sub(place)) {
-            Some(fate) => fate,
-            None => in_line(watch, busy_with, n_unfinished),
+        let fate = match (late_fate(watch, slot, n_late.saturating_sub(place)), in_line(watch, busy_with, n_unfinished))
+        {
+            (Some(Fate::FiresLate(_)), Fate::Skipped(why)) => Fate::Missed(format!("{UNWATCHED}, and {why}")),
+            (Some(fate), _) | (None, fate) => fate,
         };
-        if fate == Fate::Fires {
+        if matches!(fate, Fate::Fires | Fate::FiresLate(_)) {
             busy_with = busy_with.or(Some(slot));
             n_unfinished += 1;
         }
@@ -124,21 +128,23 @@ pub fn fates(slots: &[Timestamp], watch: &Watch) -> Vec<(Timestamp, Fate)> {
     fates
 }
 
-/// Why a slot that came when nobody was there is left alone; `n_left` are as late or later, itself included.
+/// What becomes of a slot that came when nobody was there; `n_left` are as late or later, itself included. `None`: somebody
+/// was.
 fn late_fate(watch: &Watch, slot: Timestamp, n_left: usize) -> Option<Fate> {
     if n_left == 0 {
         return None;
     }
-    let missed = |why: &str| Some(Fate::Missed(format!("no daemon watched the clock then{why}")));
+    let missed = |why: &str| Some(Fate::Missed(format!("{UNWATCHED}{why}")));
+    let late = || Some(Fate::FiresLate(format!("{UNWATCHED}; it runs late")));
     match watch.missed {
         Missed::Skip => missed(""),
         Missed::Once if n_left > 1 => missed("; a later one stands for it"),
         Missed::Once => match watch.grace.filter(|grace| watch.now.duration_since(slot) > *grace) {
             Some(grace) => missed(&format!(", and by now it is too late: its grace is {}", span_words(grace))),
-            None => None,
+            None => late(),
         },
         Missed::All if n_left > CATCH_UP_MAX => missed(&format!("; of so many only {CATCH_UP_MAX} are made up for")),
-        Missed::All => None,
+        Missed::All => late(),
     }
 }
 

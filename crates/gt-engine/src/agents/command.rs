@@ -16,7 +16,7 @@ pub fn command_launch(command: &Command, turn: &Turn, town: &Town, log: &Path, e
         session: format!("turn-{}", turn.run),
         argv: argv(command, town),
         dir: town.root().to_owned(),
-        env: environment(command, turn, town),
+        env: environment(turn, town),
         stdin: None,
         log: log.to_owned(),
         errors: Some(errors.to_owned()),
@@ -35,14 +35,11 @@ fn argv(command: &Command, town: &Town) -> Vec<String> {
     }
 }
 
-fn environment(command: &Command, turn: &Turn, town: &Town) -> Vec<(String, String)> {
+fn environment(turn: &Turn, town: &Town) -> Vec<(String, String)> {
     let mut env = inherited_plain();
     let job = turn.fire.as_ref().map(|fire| fire.job.as_str()).unwrap_or_default();
     env.extend([("GT_TOWN", town.root().display().to_string()), ("GT_ACTOR", format!("cron:{job}"))].map(owned));
-    // Our own program acts for the town, not as somebody who runs in it.
-    if matches!(command, Command::Shell(_)) {
-        env.extend([("GT_RUN", turn.run.clone()), ("GT_SESSION", turn.session.clone())].map(owned));
-    }
+    env.extend([("GT_RUN", turn.run.clone()), ("GT_SESSION", turn.session.clone())].map(owned));
     env.extend(turn.fire.iter().flat_map(of_fire));
     env.into_iter().collect()
 }

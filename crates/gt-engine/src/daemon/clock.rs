@@ -5,12 +5,32 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Daemon;
+use crate::crash::{self, CrashPoint};
 use crate::error::{TownError, chain};
 use crate::jobs;
 
-/// How much longer than it should a sleep may last, or how far the clock may go back, before something has happened to the
-/// clock or to the machine.
+/// How far the clock may go wrong before something has happened to it or to the machine.
 const GAP: SignedDuration = SignedDuration::from_secs(5);
+
+/// What the clock showed when it was looked at, and for how long the machine had been up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look {
+    pub(super) now: Timestamp,
+    pub(super) uptime: Duration,
+}
+
+impl Look {
+    /// By how much the clock has gone further than time has; less than nothing: it was set back.
+    fn jump(self, later: Look) -> SignedDuration {
+        let passed = later.uptime.saturating_sub(self.uptime);
+        let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+        later.now.duration_since(self.now).saturating_sub(passed)
+    }
+}
+
+fn words(span: SignedDuration) -> String {
+    format!("{:#}", SignedDuration::from_secs(span.as_secs()))
+}
 
 impl Daemon {
     /// Fires what is due; says whether there is more of it. Nobody knows the rules before a good config was read.
@@ -23,6 +43,9 @@ impl Daemon {
         let rules = jobs::rules(&self.settings, &policy, &sessions, self.watching_since);
         let (town, settings) = (&self.town, &self.settings);
         let fired = self.store.fire_due(&rules, &mut |beat| jobs::beat(town, settings, beat, stamp.now), &stamp)?;
+        if fired.n_fired > 0 {
+            crash::point(CrashPoint::Fired);
+        }
         for (job, n) in &fired.missed {
             let slots = if *n == 1 { "1 of its times".to_owned() } else { format!("{n} of its times") };
             (self.log)(&format!("{job} missed {slots}"));
@@ -33,26 +56,27 @@ impl Daemon {
         Ok(fired.is_more)
     }
 
-    /// Whoever slept for much longer than it wanted to, or wakes up before it fell asleep, has not watched the clock.
-    pub(super) fn heed_gap(&mut self, asleep_at: Timestamp, span: Option<Duration>) {
-        let now = self.dispatcher.now();
-        let slept = now.duration_since(asleep_at);
-        let most =
-            span.map_or(SignedDuration::MAX, |span| SignedDuration::try_from(span).unwrap_or(SignedDuration::MAX));
-        if slept > most.saturating_add(GAP) {
-            (self.log)(&format!("the clock has gone on by {slept:#}; what was due meanwhile was missed"));
-            self.watching_since = now;
-        } else if slept < -GAP {
-            (self.log)(&format!("the clock was set back by {:#}", -slept));
-            self.watching_since = self.watching_since.min(now);
-            self.next_patrol = self.next_patrol.min(now + self.settings.heartbeat);
-            self.heed_clock();
+    /// Sees whether the clock has gone as time has; says whether not. Whoever slept with the machine, or whose clock was set
+    /// forward, has not watched it.
+    pub(super) fn heed_jump(&mut self) -> bool {
+        let look = Look { now: self.dispatcher.now(), uptime: self.around.uptime() };
+        let jump = std::mem::replace(&mut self.looked, look).jump(look);
+        if jump > GAP {
+            (self.log)(&format!("the clock has gone ahead by {}; what was due meanwhile was missed", words(jump)));
+            self.watching_since = look.now;
+        } else if jump < -GAP {
+            (self.log)(&format!("the clock was set back by {}", words(-jump)));
+            self.watching_since = self.watching_since.min(look.now);
+            self.next_patrol = self.next_patrol.min(look.now + self.settings.heartbeat);
+            self.heed_clock(-jump);
         }
+        jump.abs() > GAP
     }
 
-    /// A clock far behind what has fired was wrong before.
-    pub(super) fn heed_clock(&mut self) {
-        match self.store.heed_clock(&self.dispatcher.stamp()) {
+    /// What waits for a time waits as long as it was to, though the clock was set back by so much; one that is far behind what
+    /// has fired was wrong before.
+    pub(super) fn heed_clock(&mut self, set_back: SignedDuration) {
+        match self.store.heed_clock(set_back, &self.dispatcher.stamp()) {
             Ok(0) => {}
             Ok(n) => (self.log)(&format!("the clock had been far ahead: {n} jobs go on from now")),
             Err(error) => (self.log)(&chain(&error)),

@@ -168,6 +168,10 @@ impl Desk<'_, '_> {
         for (slot, fate) in fates(&backlog.slots, &self.watch(&job)?) {
             match fate {
                 Fate::Fires => open = self.fire(&job, slot, false)?.and_then(|(_, open)| open).or(open),
+                Fate::FiresLate(why) => {
+                    self.leave_out(&job, slot, FireStatus::Missed, &why)?;
+                    open = self.fire(&job, slot, false)?.and_then(|(_, open)| open).or(open);
+                }
                 Fate::Missed(why) => self.leave_out(&job, slot, FireStatus::Missed, &why)?,
                 Fate::Skipped(why) => self.leave_out(&job, slot, FireStatus::Skipped, &why)?,
             }
@@ -263,7 +267,7 @@ impl Desk<'_, '_> {
             .tx
             .prepare_cached(
                 "INSERT INTO fire (job, name, slot, is_manual, status, attempt, retries, failures_max, made_at, ended_at, error)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (job, slot) DO NOTHING",
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING",
             )?
             .execute(params![
                 job.id,

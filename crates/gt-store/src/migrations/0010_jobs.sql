@@ -59,8 +59,10 @@ CREATE TABLE fire (
   delivery_error TEXT                   -- why it is not delivered
 ) STRICT;
 
--- A slot fires at most once, whoever runs the town.
-CREATE UNIQUE INDEX fire_slot ON fire (job, slot);
+-- A slot fires at most once, whoever runs the town. That it was missed is a record of its own, even if it runs late.
+CREATE UNIQUE INDEX fire_slot ON fire (job, slot) WHERE status <> 'missed';
+CREATE UNIQUE INDEX fire_missed ON fire (job, slot) WHERE status = 'missed';
+CREATE INDEX fire_by_job ON fire (job, id);
 CREATE INDEX fire_running ON fire (job) WHERE status = 'running';
 CREATE INDEX fire_retry ON fire (retry_at) WHERE retry_at IS NOT NULL;
 CREATE INDEX fire_by_turn ON fire (turn) WHERE turn IS NOT NULL;

@@ -1,22 +1,13 @@
 //! What a daemon costs that has nothing to do.
 
-use std::fs;
 use std::time::Duration;
 
 use crate::agent;
 use crate::town::Town;
+use crate::watch::Idle;
 
 const OPEN: usize = 1_000;
 const BLOCKED: usize = 50;
-
-/// What daemon and keeper did in the time that they were watched.
-pub(crate) struct Idle {
-    watched: Duration,
-    cpu_ticks: u64,
-    wake_ups: u64,
-    children: usize,
-    memory_kb: u64,
-}
 
 pub(crate) fn measure(span: Duration) -> Idle {
     let town = Town::new(4, agent::STAMP);
@@ -24,89 +15,9 @@ pub(crate) fn measure(span: Duration) -> Idle {
     let blocked = town.create(BLOCKED, Some(&open[0]));
     town.gt(&[&["sling"], blocked.iter().map(String::as_str).collect::<Vec<_>>().as_slice()].concat());
     let pid = town.daemon_pid();
-    // After a write the daemon looks again ever more rarely, for about a minute; then it is idle.
-    settle(pid);
-    let (cpu, wakes) = (cpu_ticks(pid), wake_ups(pid));
-    wait(span);
-    Idle {
-        watched: span,
-        cpu_ticks: cpu_ticks(pid) - cpu,
-        wake_ups: wake_ups(pid) - wakes,
-        children: children(pid),
-        memory_kb: memory_kb(pid),
-    }
+    Idle::watch(pid, span)
 }
 
-impl Idle {
-    /// CPU that rounds to 0.0 % of a core, no wake-up, no subprocess, under 30 MB.
-    pub(crate) fn is_well(&self) -> bool {
-        self.cpu_percent() < 0.05 && self.wake_ups == 0 && self.children == 0 && self.memory_kb < 30_000
-    }
-
-    fn cpu_percent(&self) -> f64 {
-        // The kernel counts in hundredths of a second.
-        self.cpu_ticks as f64 / self.watched.as_secs_f64()
-    }
-
-    pub(crate) fn table(&self) -> String {
-        let verdict = if self.is_well() { "met" } else { "**not met**" };
-        format!(
-            "| idle daemon, {OPEN} open beads, {BLOCKED} scheduled but blocked | limit | measured |\n|---|--:|--:|\n\
-             | CPU of a core over {} s | 0.0 % | {:.1} % |\n| wake-ups, and so queries | 0 | {} |\n\
-             | subprocesses | 0 | {} |\n| memory | 30 MB | {:.1} MB |\n\nIdle limits: {verdict}.",
-            self.watched.as_secs(),
-            self.cpu_percent(),
-            self.wake_ups,
-            self.children,
-            self.memory_kb as f64 / 1000.0
-        )
-    }
-}
-
-/// Waits until the daemon has not woken up for a long while.
-fn settle(pid: u32) {
-    let mut before = wake_ups(pid);
-    loop {
-        wait(Duration::from_secs(35));
-        let now = wake_ups(pid);
-        if now == before {
-            return;
-        }
-        before = now;
-    }
-}
-
-fn wait(span: Duration) {
-    let (_sender, never) = std::sync::mpsc::channel::<()>();
-    never.recv_timeout(span).unwrap_or_default();
-}
-
-fn cpu_ticks(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the daemon runs");
-    let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
-    fields[11].parse::<u64>().expect("a number") + fields[12].parse::<u64>().expect("a number")
-}
-
-/// How often any of its threads has woken up.
-fn wake_ups(pid: u32) -> u64 {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the daemon runs");
-    let of_task = |path: std::path::PathBuf| {
-        let status = fs::read_to_string(path.join("status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        line.and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0)
-    };
-    tasks.flatten().map(|task| of_task(task.path())).sum()
-}
-
-fn children(pid: u32) -> usize {
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let is_keeper =
-        |child: &str| fs::read_to_string(format!("/proc/{child}/cmdline")).is_ok_and(|line| line.contains("keeper"));
-    children.split_whitespace().filter(|child| !is_keeper(child)).count()
-}
-
-fn memory_kb(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the daemon runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory is told");
-    line.trim().trim_end_matches("kB").trim().parse().expect("a number")
+pub(crate) fn table(idle: &Idle) -> String {
+    idle.table(&format!("{OPEN} open beads, {BLOCKED} scheduled but blocked"))
 }

@@ -13,7 +13,7 @@ use gt_engine::sling::{self, Request};
 use gt_store::{Assignment, Sling, SlingOutcome, Slung, Store};
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::failure::{Failure, Kind, reword};
 use crate::render::{BOLD, DIM, GREEN, YELLOW, paint};
 
@@ -146,7 +146,10 @@ fn hand_over(context: &Context, request: &Request, how: How) -> Result<ExitCode,
 
 /// Who was given work does it, and hands none on.
 pub(super) fn refuse_polecat() -> Result<(), Failure> {
-    let Some(run) = crate::context::variable("GT_RUN") else { return Ok(()) };
+    // Whoever answers in a session, or runs because of the clock, has no bead.
+    let Some(run) = context::variable("GT_RUN").filter(|_| context::variable("GT_BEAD").is_some()) else {
+        return Ok(());
+    };
     Err(Failure::new(Kind::Refused, format!("a polecat does not sling work (this is run {run})"))
         .hint("write the work down with `gt create`, and end your own with `gt done`"))
 }

@@ -143,7 +143,7 @@ pub(super) fn schedule(args: &WhenArgs, zone: &TimeZone, now: Timestamp) -> Resu
 
 pub(super) fn bad_expr(bad: &gt_core::cron::BadExpr) -> Failure {
     Failure::new(Kind::Usage, bad.to_string())
-        .hint("five fields: minute, hour, day, month, weekday, as in `0 9 * * 1-5`")
+        .hint("for example `0 9 * * 1-5`, at nine on workdays; try it with `gt cron next EXPR`")
 }
 
 pub(super) fn span(flag: &str, text: &str) -> Result<SignedDuration, Failure> {

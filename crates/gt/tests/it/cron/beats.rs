@@ -1,0 +1,182 @@
+//! Heartbeats: the five steps, with a real agent's process; never in a person's way. // SPEC H1, H2, seed 003 §5
+
+use serde_json::Value;
+
+use super::{Clocked, answers, await_fires, ticking};
+use crate::channels::double::{Double, ok};
+use crate::fleet::Fleet;
+
+const BEAT: &str = "heartbeat:scripted";
+
+/// A town whose agent answers heartbeats with what is in `reply`, and people with `re: TEXT`.
+fn beating(fleet: &Fleet) {
+    let script = "case $GT_SESSION in heartbeat:*) cat \"$HOME/reply\";; *) echo \"re: $text\";; esac";
+    answers(fleet, script);
+    reply(fleet, "HEARTBEAT_OK");
+    fleet.town.write("HEARTBEAT.md", "- Is the shop up?\n");
+}
+
+fn reply(fleet: &Fleet, text: &str) {
+    std::fs::write(fleet.home("reply"), text).expect("the home can be written");
+}
+
+fn hook(fleet: &Fleet, double: &Double) {
+    fleet.set("channels.ops.url", &format!("{}/ops", double.url));
+    fleet.set("channels.ops.kind", "webhook");
+}
+
+fn logs(fleet: &Fleet) -> Vec<Value> {
+    let mut logs = fleet.town.gt(["heartbeat", "logs", "--limit", "0", "--json"]).json();
+    let logs = logs.as_array_mut().expect("a list");
+    logs.reverse();
+    std::mem::take(logs)
+}
+
+/// The last beat: its status, its delivery and why.
+fn last(fleet: &Fleet) -> String {
+    let last = logs(fleet).pop().expect("one has been");
+    let word = |name: &str| last[name].as_str().unwrap_or("-").to_owned();
+    format!("{} {}: {} {}", word("status"), word("delivery"), word("error"), word("delivery_error"))
+}
+
+#[test]
+fn each_step_that_ends_a_heartbeat_is_recorded_with_its_reason() {
+    let clocked = Clocked::at("2027-01-12T06:00:00Z");
+    beating(&clocked);
+    clocked.set("heartbeat.active_hours", "08:00-22:00");
+    clocked.set("heartbeat.tz", "UTC");
+    clocked.start_daemon();
+    clocked.until_events("job.added", None, 1);
+    // 1: outside the hours; the next one is the first within them.
+    clocked.set_clock("2027-01-12T06:29:58Z");
+    await_fires(&clocked, BEAT, "skipped", 1);
+    assert_eq!(last(&clocked), "skipped -: it was outside its active hours, 08:00-22:00 (UTC) -");
+    let next = clocked.gt(&["heartbeat", "status", "--json"]).json()["agents"][0]["next_at"].clone();
+    assert!(next.as_str().is_some_and(|next| next.starts_with("2027-01-12T08:00")), "{next}");
+    // 2: nothing in the file, or no file.
+    clocked.town.write("HEARTBEAT.md", "# Only a heading\n");
+    clocked.set_clock("2027-01-12T07:59:58Z");
+    await_fires(&clocked, BEAT, "skipped", 2);
+    assert_eq!(last(&clocked), "skipped -: there is nothing to do in HEARTBEAT.md -");
+    std::fs::remove_file(clocked.town.path("HEARTBEAT.md")).expect("it is there");
+    clocked.set_clock("2027-01-12T08:29:58Z");
+    await_fires(&clocked, BEAT, "skipped", 3);
+    assert_eq!(last(&clocked), "skipped -: there is no HEARTBEAT.md -");
+    // 3 and 4: it runs, and all is well.
+    clocked.town.write("HEARTBEAT.md", "- Is the shop up?\n");
+    clocked.set_clock("2027-01-12T08:59:58Z");
+    await_fires(&clocked, BEAT, "ok", 1);
+    assert_eq!(last(&clocked), "ok suppressed: - all is well");
+    // 5: something new is told; with no channel in use, as a letter.
+    reply(&clocked, "The shop is down. HEARTBEAT_NOT_OK");
+    clocked.set_clock("2027-01-12T09:29:58Z");
+    await_fires(&clocked, BEAT, "ok", 2);
+    assert_eq!(last(&clocked), "ok mailed: - no channel was used yet, so the mayor got a letter");
+    // The same within a day is not told again, nor after a restart; a day later it is.
+    clocked.kill_daemon();
+    clocked.set_clock("2027-01-12T09:59:58Z");
+    clocked.start_daemon();
+    await_fires(&clocked, BEAT, "ok", 3);
+    assert_eq!(last(&clocked), "ok repeated: - it said the same within 24 hours");
+    clocked.set_clock("2027-01-13T09:59:58Z");
+    await_fires(&clocked, BEAT, "ok", 4);
+    assert_eq!(last(&clocked), "ok mailed: - no channel was used yet, so the mayor got a letter");
+}
+
+#[test]
+fn an_alert_goes_to_the_channel_that_was_used_last_or_to_the_one_that_is_named() {
+    let fleet = ticking();
+    beating(&fleet);
+    fleet.set("sessions.debounce_ms", "0");
+    let double = Double::new(|_, _| ok());
+    hook(&fleet, &double);
+    fleet.start_daemon();
+    fleet.town.gt(["send", "dm:anna", "hi", "--channel", "ops", "--to", "anna", "--wait"]).success();
+    double.until("1 requests", |all| all.len() >= 1);
+    reply(&fleet, "The shop is down.");
+    fleet.town.gt(["heartbeat", "run", "--wait"]).success();
+    let told = double.until("2 requests", |all| all.len() >= 2).pop().expect("two");
+    assert_eq!(
+        (told.json()["text"].as_str(), told.json()["session"].as_str()),
+        (Some("The shop is down."), Some(BEAT))
+    );
+    fleet.until_seen("the delivery to be known", || last(&fleet) == "ok delivered: - -");
+    // It is nobody's turn in Anna's session, and begins no conversation that anybody goes on with.
+    let shown = fleet.town.gt(["session", "show", "dm:anna", "--json"]).json();
+    assert_eq!(shown["turns"].as_array().map(Vec::len), Some(1), "{shown}");
+    fleet.set("heartbeat.target", "none");
+    reply(&fleet, "The shop is on fire.");
+    fleet.town.gt(["heartbeat", "run", "--wait"]).success();
+    assert_eq!(last(&fleet), "ok none: - `heartbeat.target` is none");
+    fleet.set("heartbeat.target", "ops");
+    fleet.town.gt(["heartbeat", "run", "--wait"]).success();
+    assert_eq!(double.until("3 requests", |all| all.len() >= 3)[2].json()["text"], "The shop is on fire.");
+}
+
+#[test]
+fn a_busy_agent_is_left_alone_and_a_heartbeat_gives_way_to_a_message() {
+    let fleet = ticking();
+    beating(&fleet);
+    let waits = "case $GT_SESSION in heartbeat:*) touch \"$HOME/in-beat\"; sleep 600;; *) \
+                 while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done; echo \"re: $text\";; esac";
+    answers(&fleet, waits);
+    fleet.set("sessions.debounce_ms", "0");
+    fleet.set("agents.scripted.max", "1");
+    fleet.set("heartbeat.interval", "1s");
+    fleet.start_daemon();
+    fleet.await_file("in-beat");
+    // The agent has one place, and a heartbeat has it: whoever asks gets it.
+    fleet.town.gt(["send", "dm:anna", "first"]).success();
+    fleet.await_trace("^turn dm:anna first", 1);
+    let way = logs(&fleet).into_iter().find(|beat| beat["status"] == "cancelled").expect("it gave way");
+    assert!(way["error"].as_str().is_some_and(|why| why.contains("gave way")), "{way}");
+    // While it answers, heartbeats are left out.
+    await_fires(&fleet, BEAT, "skipped", 2);
+    assert_eq!(last(&fleet), "skipped -: scripted was busy -");
+    let by_hand = fleet.town.gt(["heartbeat", "run"]);
+    assert_eq!(by_hand.code, 5, "{by_hand}");
+    fleet.open_gate("gate");
+    fleet.until_seen("the answer", || {
+        let shown = fleet.town.gt(["session", "show", "dm:anna", "--json"]).json();
+        shown["turns"][0]["reply"] == "re: first"
+    });
+}
+
+#[test]
+fn a_heartbeat_that_fails_again_and_again_stops_itself_and_can_be_switched_on_again() {
+    let fleet = ticking();
+    beating(&fleet);
+    answers(&fleet, "echo no credit >&2; exit 126");
+    fleet.set("cron.max_failures", "2");
+    fleet.set("heartbeat.interval", "1s");
+    fleet.start_daemon();
+    fleet.until_events("job.disabled", None, 1);
+    let status = fleet.town.gt(["heartbeat", "status"]).stdout;
+    assert!(status.contains("disabled: it failed 2 times in a row") && status.contains("no credit"), "{status}");
+    let mail = fleet.town.gt(["mail", "inbox"]).stdout;
+    assert!(mail.contains("the heartbeat of scripted stopped itself"), "{mail}");
+    answers(&fleet, "echo HEARTBEAT_OK");
+    fleet.town.gt(["heartbeat", "enable"]).success();
+    await_fires(&fleet, BEAT, "ok", 1);
+    fleet.town.gt(["heartbeat", "disable"]).success();
+    fleet.until_seen("it to rest", || {
+        let status = fleet.town.gt(["heartbeat", "status", "--json"]).json();
+        status["agents"][0]["state"] == "paused"
+    });
+}
+
+#[test]
+fn each_agent_with_a_file_of_its_own_has_a_heart_of_its_own() {
+    let fleet = ticking();
+    beating(&fleet);
+    let other = fleet.home("turn.sh").display().to_string();
+    fleet.set("agents.other.headless", &serde_json::json!(["bash", other]).to_string());
+    std::fs::create_dir_all(fleet.town.path("agents/other")).expect("the town can be written");
+    fleet.town.write("agents/other/HEARTBEAT.md", "- Look after the garden\n");
+    fleet.set("heartbeat.interval", "1s");
+    fleet.start_daemon();
+    await_fires(&fleet, BEAT, "ok", 1);
+    await_fires(&fleet, "heartbeat:other", "ok", 1);
+    let trace = std::fs::read_to_string(fleet.home("trace")).expect("they have beaten");
+    assert!(trace.contains("Look after the garden") && trace.contains("Is the shop up?"), "{trace}");
+}

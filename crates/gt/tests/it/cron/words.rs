@@ -1,0 +1,156 @@
+//! What is typed and read: jobs and schedules, without anything that runs. // SPEC K1
+
+use super::Clocked;
+use crate::town::{Town, session, snapshot};
+
+const NOW: &str = "2027-01-12T10:20:00Z";
+
+#[test]
+fn a_job_from_its_adding_to_its_end() {
+    let clocked = Clocked::at(NOW);
+    let gt = |words: &[&str]| clocked.gt(words);
+    let answers = [
+        gt(&["cron", "list"]),
+        gt(&["cron", "add", "report", "--cron", "0 9 * * 1-5", "--tz", "Europe/Berlin", "--message", "What is new?"]),
+        gt(&[
+            "cron",
+            "add",
+            "backup",
+            "--every",
+            "6h",
+            "--tz",
+            "UTC",
+            "--run",
+            "./backup.sh",
+            "--timeout",
+            "1h",
+            "--missed",
+            "skip",
+        ]),
+        gt(&[
+            "cron",
+            "add",
+            "reminder",
+            "--at",
+            "tomorrow 9:00",
+            "--tz",
+            "America/New_York",
+            "--message",
+            "Release!",
+            "--session",
+            "dm:anna",
+        ]),
+        gt(&["cron", "list"]),
+        gt(&["cron", "show", "backup"]),
+        gt(&["cron", "edit", "backup", "--every", "12h", "--timeout", "default", "--name", "copies"]),
+        gt(&["cron", "pause", "copies"]),
+        gt(&["cron", "pause", "copies"]),
+        gt(&["cron", "list", "--limit", "1"]),
+        gt(&["cron", "resume", "copies"]),
+        gt(&["cron", "next", "report", "--count", "2"]),
+        gt(&["cron", "runs"]),
+        gt(&["cron", "remove", "copies"]),
+        gt(&["cron", "show", "copies"]),
+    ];
+    let text = answers
+        .map(|answer| {
+            answer.to_string().replace("! note: no daemon runs, so nothing starts by itself: `gt daemon start`\n", "")
+        })
+        .concat();
+    snapshot!("a_job_from_its_adding_to_its_end", text);
+}
+
+#[test]
+fn what_is_unclear_or_wrong_is_refused_with_what_to_type() {
+    let town = Town::new();
+    town.gt(["cron", "add", "there", "--every", "1h", "--run", "true"]).success();
+    let refused = [
+        town.refused(["cron", "add", "x", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--every", "1h"]),
+        town.refused(["cron", "add", "there", "--every", "1h", "--run", "true"]),
+        town.refused(["cron", "add", "a b", "--every", "1h", "--run", "true"]),
+        town.refused(["cron", "add", "job-7", "--every", "1h", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--every", "0s", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--every", "often", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--cron", "0 25 * * *", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--cron", "0 0 30 2 *", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--cron", "* * * *", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--at", "9", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--at", "tomorrow", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--at", "03/04/2027 9:00", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--at", "2027-11-07 1:30", "--tz", "America/New_York", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--every", "1h", "--tz", "Berlin", "--run", "true"]),
+        town.refused(["cron", "add", "x", "--every", "1h", "--run", "true", "--missed", "maybe"]),
+        town.refused(["cron", "add", "x", "--every", "1h", "--run", "true", "--channel", "nowhere"]),
+        town.refused(["cron", "add", "x", "--every", "1h", "--run", "true", "--session", "dm:a"]),
+        town.refused(["cron", "add", "x", "--every", "1h", "--message", "hi", "--agent", "nobody"]),
+        town.refused(["cron", "edit", "there"]),
+        town.refused(["cron", "edit", "their", "--every", "2h"]),
+        town.refused(["cron", "pause", "nope"]),
+        town.refused(["cron", "runs", "nope"]),
+        town.refused(["cron", "runs", "--status", "odd"]),
+        town.refused(["cron", "next", "0 0 30 2 *", "--from", "2027-01-01T00:00:00Z"]),
+        town.refused(["cron", "next", "0 0 * * *", "--count", "0"]),
+        town.refused(["heartbeat", "run"]),
+        town.refused(["heartbeat", "disable", "nobody"]),
+    ];
+    snapshot!("what_is_unclear_or_wrong_is_refused", refused.concat());
+}
+
+#[test]
+fn times_are_shown_before_they_are_trusted_also_outside_a_town() {
+    let town = Town::unmade();
+    let next = |words: [&str; 8]| town.gt(words);
+    let answers = [
+        next([
+            "cron",
+            "next",
+            "30 2 * * *",
+            "--tz",
+            "America/New_York",
+            "--from",
+            "2027-03-12T12:00:00-05:00",
+            "--count=3",
+        ]),
+        next([
+            "cron",
+            "next",
+            "0 12 L * *",
+            "--tz",
+            "Asia/Kolkata",
+            "--from",
+            "2028-01-31T13:00:00+05:30",
+            "--count=2",
+        ]),
+        next(["cron", "next", "@daily", "--tz", "Australia/Lord_Howe", "--from", "2027-04-03T12:00:00Z", "--count=2"]),
+    ];
+    snapshot!(session(answers), @"
+    $ gt cron next '30 2 * * *' --tz America/New_York --from 2027-03-12T12:00:00-05:00 --count=3
+    2027-03-13T02:30:00-05:00
+    2027-03-14T03:00:00-04:00
+    2027-03-15T02:30:00-04:00
+    $ gt cron next '0 12 L * *' --tz Asia/Kolkata --from 2028-01-31T13:00:00+05:30 --count=2
+    2028-02-29T12:00:00+05:30
+    2028-03-31T12:00:00+05:30
+    $ gt cron next '@daily' --tz Australia/Lord_Howe --from [TIME] --count=2
+    2027-04-04T00:00:00+11:00
+    2027-04-05T00:00:00+10:30
+    ");
+}
+
+#[test]
+fn a_rehearsal_leaves_nothing() {
+    let town = Town::new();
+    let answer = town.gt(["cron", "add", "x", "--every", "1h", "--run", "true", "--dry-run"]);
+    answer.success();
+    assert_eq!(town.gt(["cron", "list", "--json"]).stdout.trim(), "[]");
+}
+
+#[test]
+fn a_town_with_jobs_shows_what_comes_next() {
+    let clocked = Clocked::at(NOW);
+    clocked.gt(&["cron", "add", "backup", "--cron", "0 3 * * *", "--tz", "UTC", "--run", "true"]).success();
+    let status = clocked.gt(&["status"]).stdout;
+    let part = status.split("\n\n").find(|part| part.starts_with("Next by the clock")).expect("it is shown");
+    assert_eq!(part.trim_end(), "Next by the clock (1)\n  backup  in 16h 39m  Wed 2027-01-13 03:00 +00:00 (UTC)");
+}
