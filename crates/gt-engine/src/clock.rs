@@ -33,3 +33,6 @@ pub(crate) fn on_clock_set(told: impl Fn() + Send + 'static) -> io::Result<()> {
     });
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

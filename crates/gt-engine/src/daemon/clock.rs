@@ -94,3 +94,6 @@ impl Daemon {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,7 +132,7 @@ fn times_are_shown_before_they_are_trusted_also_outside_a_town() {
     $ gt cron next '0 12 L * *' --tz Asia/Kolkata --from 2028-01-31T13:00:00+05:30 --count=2
     2028-02-29T12:00:00+05:30
     2028-03-31T12:00:00+05:30
-    $ gt cron next '@daily' --tz Australia/Lord_Howe --from [TIME] --count=2
+    $ gt cron next @daily --tz Australia/Lord_Howe --from [TIME] --count=2
     2027-04-04T00:00:00+11:00
     2027-04-05T00:00:00+10:30
     ");
