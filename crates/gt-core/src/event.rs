@@ -84,6 +84,7 @@ pub enum EventType {
 }
 
 impl EventType {
+    #[expect(clippy::too_many_lines, reason = "one line for each type")]
     pub fn as_str(self) -> &'static str {
         match self {
             EventType::BeadCreated => "bead.created",

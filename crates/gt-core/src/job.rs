@@ -4,12 +4,14 @@
 //! A *slot* is a time at which a job is to run; a *fire* is what became of it. Owns the rules, in values; expressions are
 //! `cron`, remembering jobs is the store's, running them a turn like any other.
 
+mod refusal;
 mod slots;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+pub use self::refusal::BadJob;
 pub use self::slots::{Backlog, CATCH_UP_MAX, Fate, Watch, fates};
 use crate::agent::FailureClass;
 use crate::cron::Expr;
@@ -296,11 +298,10 @@ impl Payload {
     /// What it does, in a line.
     pub fn words(&self) -> String {
         match self {
-            Payload::Message { text, .. } => text.clone(),
+            Payload::Message { text, .. } | Payload::Broken(text) => text.clone(),
             Payload::Sling { words } => format!("gt sling {}", words.join(" ")),
             Payload::Run { command } => command.clone(),
             Payload::Heartbeat(beat) => format!("heartbeat of {}", beat.agent),
-            Payload::Broken(text) => text.clone(),
         }
     }
 }

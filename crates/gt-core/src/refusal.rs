@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::convoy::refusal::BadStaging;
 use crate::cycle;
+use crate::job::BadJob;
 use crate::rig::BadRig;
 use crate::text::BadText;
 
@@ -16,6 +17,8 @@ pub enum Refusal {
     Rig(#[from] BadRig),
     #[error(transparent)]
     Staging(#[from] BadStaging),
+    #[error(transparent)]
+    Job(#[from] BadJob),
     #[error("{id} cannot depend on itself")]
     SelfEdge { id: String },
     #[error("this would close a cycle: {}", cycle::show(ring))]
@@ -90,18 +93,6 @@ pub enum Refusal {
     TooDeep { most: usize },
     #[error("`{key}` could not answer: what it does waits for this very run")]
     WaitsForItself { key: String },
-    #[error("`{name}` cannot name a job: {why}")]
-    JobName { name: String, why: &'static str },
-    #[error("there is already a job `{name}`")]
-    JobExists { name: String },
-    #[error("the job `{name}` would never run: {why}")]
-    JobNeverRuns { name: String, why: String },
-    #[error("the job `{name}` runs right now")]
-    JobRuns { name: String },
-    #[error("the agent `{agent}` is busy")]
-    AgentBusy { agent: String },
-    #[error("`{name}` is a heartbeat, which the config makes")]
-    IsHeartbeat { name: String },
     #[error("the {what} of polecat {rig}/{name} is in use")]
     PolecatBusy { rig: String, name: String, what: &'static str },
 }
@@ -109,7 +100,7 @@ pub enum Refusal {
 impl Refusal {
     /// Whether the same may be done later, though nobody changes anything.
     pub fn is_for_now(&self) -> bool {
-        matches!(self, Refusal::JobRuns { .. } | Refusal::AgentBusy { .. })
+        matches!(self, Refusal::Job(BadJob::Runs { .. } | BadJob::AgentBusy { .. }))
     }
 
     /// What to type instead.
@@ -132,6 +123,7 @@ impl Refusal {
             Refusal::RigDocked { name } => format!("bring it back with `gt rig undock {name}`"),
             Refusal::Rig(bad) => bad.hint(),
             Refusal::Staging(bad) => bad.hint(),
+            Refusal::Job(bad) => bad.hint(),
             Refusal::Text(bad) => bad.hint(),
             Refusal::SelfEdge { .. } => "name another bead; `gt bead list` shows what there is".to_owned(),
             Refusal::Closed { id } => format!("open it again with `gt bead reopen {id}`"),
@@ -153,20 +145,6 @@ impl Refusal {
                 format!(
                     "see them with `gt convoy status {id}`; `--force` closes it all the same, `gt convoy cancel {id}` withdraws what has not started"
                 )
-            }
-            Refusal::JobName { .. } => "for example `nightly-report`".to_owned(),
-            Refusal::JobExists { name } => {
-                format!(
-                    "see it with `gt cron show {name}`, change it with `gt cron edit {name}`, or choose another name"
-                )
-            }
-            Refusal::JobNeverRuns { .. } => "look first with `gt cron next EXPR --tz ZONE`".to_owned(),
-            Refusal::JobRuns { name } => {
-                format!("see it with `gt cron runs {name}`, or stop it with `gt session stop cron:{name}`")
-            }
-            Refusal::AgentBusy { .. } => "see `gt status`, and try again when it is done".to_owned(),
-            Refusal::IsHeartbeat { .. } => {
-                "see `gt heartbeat status`; change it with `gt config set heartbeat.…`".to_owned()
             }
             Refusal::NotOwned { id } => format!("`gt convoy check {id}` looks whether it is complete"),
             Refusal::NotTracked { convoy, .. } => format!("`gt convoy status {convoy}` shows what it tracks"),

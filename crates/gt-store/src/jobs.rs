@@ -12,7 +12,7 @@ pub(crate) mod settle;
 use std::collections::BTreeSet;
 
 use gt_core::event::EventType;
-use gt_core::job::{FireStatus, JobState, Missed, Payload, SET_BACK_MAX, Schedule, flaw_of_name, is_id};
+use gt_core::job::{BadJob, FireStatus, JobState, Missed, Payload, SET_BACK_MAX, Schedule, flaw_of_name, is_id};
 use gt_core::refusal::Refusal;
 use gt_core::text::one_line;
 use jiff::tz::TimeZone;
@@ -354,16 +354,16 @@ fn anchor_of(schedule: &Schedule, stamp: &Stamp) -> Timestamp {
 }
 
 fn first_slot(plan: &JobPlan, stamp: &Stamp) -> Result<Timestamp> {
-    plan.next(stamp.now).map_err(|why| Refusal::JobNeverRuns { name: one_line(&plan.name), why }.into())
+    plan.next(stamp.now).map_err(|why| Refusal::from(BadJob::NeverRuns { name: one_line(&plan.name), why }).into())
 }
 
 fn refuse_name(tx: &Connection, name: &str) -> Result<()> {
     let flaw = flaw_of_name(name).filter(|_| !beats::is_beat(name));
     if let Some(why) = flaw {
-        return Err(Refusal::JobName { name: one_line(name), why }.into());
+        return Err(Refusal::from(BadJob::Name { name: one_line(name), why }).into());
     }
     if tx.prepare_cached("SELECT 1 FROM job WHERE name = ?1")?.exists([name])? {
-        return Err(Refusal::JobExists { name: name.to_owned() }.into());
+        return Err(Refusal::from(BadJob::Exists { name: name.to_owned() }).into());
     }
     Ok(())
 }
@@ -436,7 +436,7 @@ fn require(tx: &Connection, name: &str) -> Result<Job> {
 fn require_own(tx: &Connection, name: &str) -> Result<Job> {
     let job = require(tx, name)?;
     if job.is_beat {
-        return Err(Refusal::IsHeartbeat { name: job.plan.name }.into());
+        return Err(Refusal::from(BadJob::IsHeartbeat { name: job.plan.name }).into());
     }
     Ok(job)
 }

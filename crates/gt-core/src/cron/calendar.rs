@@ -183,7 +183,7 @@ impl Weekdays {
             days |= month.each(weekday);
         }
         for weekday in members(self.last) {
-            days |= 1 << (63 - month.each(weekday).leading_zeros());
+            days |= 1 << month.each(weekday).ilog2();
         }
         for nth in members(self.nth) {
             let day = month.first_of(nth % 7) + nth / 7 * 7;

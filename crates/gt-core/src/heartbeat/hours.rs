@@ -66,5 +66,5 @@ impl fmt::Display for Hours {
 /// When the clock on the wall shows this; twice, where it is set back.
 fn instants(at: DateTime, zone: &TimeZone) -> impl Iterator<Item = Timestamp> + use<> {
     let ambiguous = zone.to_ambiguous_timestamp(at);
-    [ambiguous.clone().earlier(), ambiguous.later()].into_iter().filter_map(Result::ok)
+    [ambiguous.earlier(), ambiguous.later()].into_iter().filter_map(Result::ok)
 }

@@ -51,7 +51,7 @@ fn newest(schedule: &Schedule, first: Timestamp, now: Timestamp, zone: &TimeZone
         if slots.len() >= RECORDS_MAX || from == first {
             return slots.split_off(slots.len().saturating_sub(RECORDS_MAX));
         }
-        span = span * 2;
+        span *= 2;
     }
 }
 
@@ -67,7 +67,7 @@ fn preceding(schedule: &Schedule, first: Timestamp, before: Timestamp, zone: &Ti
         if from == first {
             return first;
         }
-        span = span * 2;
+        span *= 2;
     }
 }
 

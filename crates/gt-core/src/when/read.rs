@@ -34,10 +34,10 @@ pub(super) fn when(text: &str) -> Result<When, BadWhen> {
         return Ok(When::At(at));
     }
     if let Some(length) = lower.strip_prefix("in ") {
-        return match is_number(length.trim()) {
-            true => Err(bare_number(length.trim(), "")),
-            false => span(length)?.map(When::In).ok_or_else(|| BadWhen::NotALength { text: short_line(text) }),
-        };
+        if is_number(length.trim()) {
+            return Err(bare_number(length.trim(), ""));
+        }
+        return span(length)?.map(When::In).ok_or_else(|| BadWhen::NotALength { text: short_line(text) });
     }
     if let Some(span) = span(&lower)? {
         return Ok(When::In(span));

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use gt_core::event::EventType;
-use gt_core::job::{Beat, JobState, Missed, Payload, every};
+use gt_core::job::{BadJob, BadSchedule, Beat, JobState, Missed, Payload, every};
+use gt_core::refusal::Refusal;
 use gt_core::run::{Outcome, StopOrder};
 use jiff::SignedDuration;
 use rusqlite::OptionalExtension as _;
@@ -99,12 +100,9 @@ fn is_as(job: &Job, beat: &Beat, interval: SignedDuration) -> bool {
 
 fn plan(beat: &Beat, interval: SignedDuration, stamp: &Stamp) -> Result<JobPlan> {
     let name = beat_of(&beat.agent);
-    let never = |why: &dyn std::fmt::Display| gt_core::refusal::Refusal::JobNeverRuns {
-        name: name.clone(),
-        why: why.to_string(),
-    };
+    let never = |bad: BadSchedule| Refusal::from(BadJob::NeverRuns { name: name.clone(), why: bad.to_string() });
     Ok(JobPlan {
-        schedule: every(interval, stamp.now).map_err(|bad| never(&bad))?,
+        schedule: every(interval, stamp.now).map_err(never)?,
         name,
         tz: "UTC".to_owned(),
         payload: Payload::Heartbeat(beat.clone()),

@@ -4,7 +4,7 @@
 //! many run the town, and whatever becomes of them, each slot fires at most once.
 
 use gt_core::event::EventType;
-use gt_core::job::{Backlog, Beat, Fate, FireStatus, JobState, Payload, Schedule, Watch, fates};
+use gt_core::job::{Backlog, BadJob, Beat, Fate, FireStatus, JobState, Payload, Schedule, Watch, fates};
 use gt_core::plan::Policy;
 use gt_core::refusal::Refusal;
 use gt_core::session::Rules;
@@ -104,13 +104,13 @@ impl Store {
         self.write(stamp, |tx| {
             let job = require(tx, name)?;
             if unfinished(tx, job.id)?.is_some() && !job.plan.may_overlap {
-                return Err(Refusal::JobRuns { name: job.plan.name }.into());
+                return Err(Refusal::from(BadJob::Runs { name: job.plan.name }).into());
             }
             let mut desk = Desk { tx, rules, ask, stamp, fired: Fired::default() };
             if let Payload::Heartbeat(beat) = &job.plan.payload
                 && desk.is_busy(&beat.agent)?
             {
-                return Err(Refusal::AgentBusy { agent: beat.agent.clone() }.into());
+                return Err(Refusal::from(BadJob::AgentBusy { agent: beat.agent.clone() }).into());
             }
             let mut slot = stamp.now;
             loop {

@@ -31,7 +31,9 @@ CREATE TABLE job (
 ) STRICT;
 
 CREATE INDEX job_next ON job (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX job_rests ON job (id) WHERE next_at IS NULL;
 CREATE INDEX job_disabled ON job (name) WHERE state = 'disabled';
+CREATE INDEX job_beat ON job (name) WHERE is_beat = 1;
 
 CREATE TABLE fire (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,
