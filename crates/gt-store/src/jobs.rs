@@ -6,13 +6,12 @@
 pub(crate) mod beats;
 pub(crate) mod check;
 pub(crate) mod fire;
+mod heed;
 pub(crate) mod log;
 pub(crate) mod settle;
 
-use std::collections::BTreeSet;
-
 use gt_core::event::EventType;
-use gt_core::job::{BadJob, FireStatus, JobState, Missed, Payload, SET_BACK_MAX, Schedule, flaw_of_name, is_id};
+use gt_core::job::{BadJob, FireStatus, JobState, Missed, Payload, Schedule, flaw_of_name, is_id};
 use gt_core::refusal::Refusal;
 use gt_core::text::one_line;
 use jiff::tz::TimeZone;
@@ -24,8 +23,10 @@ use crate::error::{Result, StoreError};
 use crate::events;
 use crate::rows::{micros, timestamp};
 use crate::sessions::arrive::Address;
-use crate::sessions::refresh;
 use crate::store::{Stamp, Store};
+
+/// Why a job cannot run whose payload is of no known kind.
+const UNREADABLE: &str = "what it is to do cannot be read";
 
 /// What somebody wants to be done, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,13 +52,23 @@ impl JobPlan {
         TimeZone::get(&self.tz).map_err(|_| format!("there is no time zone `{}`", one_line(&self.tz)))
     }
 
+    /// Why nobody can go by it, if what is stored cannot be read.
+    fn flaw(&self) -> Option<String> {
+        match (&self.payload, &self.schedule) {
+            (Payload::Broken(_), _) => Some(UNREADABLE.to_owned()),
+            (_, Schedule::Broken { text, .. }) => Some(format!("its schedule `{}` cannot be read", one_line(text))),
+            _ => None,
+        }
+    }
+
     /// The first slot after a time, or why there is none.
     fn next(&self, after: Timestamp) -> std::result::Result<Timestamp, String> {
         let next = self.schedule.next(after, &self.zone()?);
         next.ok_or_else(|| match &self.schedule {
             Schedule::At(at) => format!("{at} has passed"),
-            Schedule::Every { .. } | Schedule::Cron(_) => "no such time ever comes".to_owned(),
-            Schedule::Broken { text, .. } => format!("its schedule `{}` cannot be read", one_line(text)),
+            Schedule::Every { .. } | Schedule::Cron(_) | Schedule::Broken { .. } => {
+                self.flaw().unwrap_or_else(|| "no such time ever comes".to_owned())
+            }
         })
     }
 }
@@ -201,7 +212,7 @@ impl Store {
                 return Ok(job);
             }
             if job.plan.name != before.name {
-                refuse_name(tx, &job.plan.name)?;
+                refuse_name(tx, &job.plan.name, false)?;
             }
             if (&job.plan.schedule, &job.plan.tz) != (&before.schedule, &before.tz) && job.state != JobState::Paused {
                 job.next_at = Some(first_slot(&job.plan, stamp)?);
@@ -265,50 +276,10 @@ impl Store {
             Ok(at.map(timestamp))
         })
     }
-
-    /// After the clock was set back by so much: what waits for a time waits as long as it was to. A clock that is far behind
-    /// what has fired already was wrong before, and jobs go on from now; says how many.
-    pub fn heed_clock(&mut self, set_back: SignedDuration, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
-        let Ok(ahead) = stamp.now.checked_add(SET_BACK_MAX) else { return Ok(0) };
-        let sql =
-            "SELECT EXISTS (SELECT 1 FROM session WHERE next_at > ?1) OR EXISTS (SELECT 1 FROM fire WHERE retry_at > ?1)
-               OR EXISTS (SELECT 1 FROM job WHERE fired_at > ?2)";
-        let from = if set_back.is_zero() { ahead } else { stamp.now };
-        let is_any: bool =
-            self.read(|tx| Ok(tx.prepare_cached(sql)?.query_row([micros(from), micros(ahead)], |row| row.get(0))?))?;
-        if !is_any {
-            return Ok(0); // only who has something to write writes
-        }
-        self.write(stamp, |tx| {
-            let (by, now, ahead) = (set_back.as_micros() as i64, micros(stamp.now), micros(ahead));
-            let sql = "UPDATE fire SET retry_at = CASE WHEN retry_at - ?1 > ?3 THEN ?2 ELSE max(retry_at - ?1, ?2) END
-                       WHERE retry_at > ?2";
-            tx.execute(sql, [by, now, ahead])?;
-            bring_forward_turns(tx, by, now, ahead)?;
-            let sql = format!("{SELECT} WHERE next_at IS NOT NULL AND kind <> 'at' AND fired_at > ?1");
-            let mut query = tx.prepare_cached(&sql)?;
-            let stray: Vec<Job> = query.query_map([ahead], from_row)?.collect::<rusqlite::Result<_>>()?;
-            for job in &stray {
-                let next = job.plan.next(stamp.now).ok().map(micros);
-                tx.prepare_cached("UPDATE job SET next_at = ?2, fired_at = ?3 WHERE id = ?1")?
-                    .execute(params![job.id, next, now])?;
-            }
-            Ok(stray.len())
-        })
-    }
-}
-
-/// Turns that were to wait for a moment do not wait for as long as the clock was ahead.
-fn bring_forward_turns(tx: &Connection, by: i64, now: i64, ahead: i64) -> Result<()> {
-    let sql = "UPDATE turn SET due_at = CASE WHEN due_at - ?1 > ?3 THEN ?2 ELSE max(due_at - ?1, ?2) END
-               WHERE state = 'waiting' AND due_at > ?2 RETURNING session";
-    let mut query = tx.prepare_cached(sql)?;
-    let moved: BTreeSet<i64> = query.query_map([by, now, ahead], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    moved.into_iter().try_for_each(|session| refresh(tx, session))
 }
 
 fn add(tx: &Connection, plan: &JobPlan, is_beat: bool, stamp: &Stamp) -> Result<Job> {
-    refuse_name(tx, &plan.name)?;
+    refuse_name(tx, &plan.name, is_beat)?;
     let next_at = first_slot(plan, stamp)?;
     let anchor = anchor_of(&plan.schedule, stamp);
     tx.prepare_cached(
@@ -357,9 +328,9 @@ fn first_slot(plan: &JobPlan, stamp: &Stamp) -> Result<Timestamp> {
     plan.next(stamp.now).map_err(|why| Refusal::from(BadJob::NeverRuns { name: one_line(&plan.name), why }).into())
 }
 
-fn refuse_name(tx: &Connection, name: &str) -> Result<()> {
-    let flaw = flaw_of_name(name).filter(|_| !beats::is_beat(name));
-    if let Some(why) = flaw {
+/// A heartbeat's name has a mark that no other job's may have.
+fn refuse_name(tx: &Connection, name: &str, is_beat: bool) -> Result<()> {
+    if let Some(why) = flaw_of_name(name).filter(|_| !is_beat) {
         return Err(Refusal::from(BadJob::Name { name: one_line(name), why }).into());
     }
     if tx.prepare_cached("SELECT 1 FROM job WHERE name = ?1")?.exists([name])? {
@@ -413,12 +384,16 @@ fn tell(tx: &Connection, kind: EventType, job: &Job, stamp: &Stamp) -> Result<()
     events::append(tx, stamp, kind, None, &data)
 }
 
+/// The number of the job whose id this is.
+fn number(name: &str) -> Option<i64> {
+    name.strip_prefix("job-").filter(|_| is_id(name)).and_then(|digits| digits.parse().ok())
+}
+
 fn find(tx: &Connection, name: &str) -> Result<Option<Job>> {
-    let (column, key) = match name.strip_prefix("job-").filter(|_| is_id(name)) {
-        Some(id) => ("id = CAST(?1 AS INTEGER)", id),
-        None => ("name = ?1", name),
-    };
-    Ok(tx.prepare_cached(&format!("{SELECT} WHERE {column}"))?.query_row([key], from_row).optional()?)
+    match number(name) {
+        Some(id) => by_id(tx, id),
+        None => Ok(tx.prepare_cached(&format!("{SELECT} WHERE name = ?1"))?.query_row([name], from_row).optional()?),
+    }
 }
 
 fn by_id(tx: &Connection, id: i64) -> Result<Option<Job>> {

@@ -46,6 +46,22 @@ mod import;
 mod import_cycles;
 #[path = "it/exercise/inspection.rs"]
 mod inspection;
+#[path = "it/jobs/clock.rs"]
+mod jobs_clock;
+#[path = "it/jobs/delivery.rs"]
+mod jobs_delivery;
+#[path = "it/jobs/jumps.rs"]
+mod jobs_jumps;
+#[path = "it/jobs/once.rs"]
+mod jobs_once;
+#[path = "it/jobs/payloads.rs"]
+mod jobs_payloads;
+#[path = "it/jobs/retries.rs"]
+mod jobs_retries;
+#[path = "it/jobs/slots.rs"]
+mod jobs_slots;
+#[path = "it/jobs/verbs.rs"]
+mod jobs_verbs;
 #[path = "it/exercise/lists.rs"]
 mod lists;
 #[path = "it/exercise/mail.rs"]

@@ -14,7 +14,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use super::log::{self, Fire};
-use super::{Job, SELECT, beats, by_id, from_row, require, settle};
+use super::{Job, SELECT, UNREADABLE, beats, by_id, from_row, require, settle};
 use crate::error::{Result, StoreError};
 use crate::events;
 use crate::rows::{micros, timestamp};
@@ -131,7 +131,7 @@ fn due(tx: &Connection, now: Timestamp) -> Result<Vec<Job>> {
 }
 
 /// The slot that a job is still at, and how many it is at.
-fn unfinished(tx: &Connection, job: i64) -> Result<Option<(Timestamp, usize)>> {
+pub(super) fn unfinished(tx: &Connection, job: i64) -> Result<Option<(Timestamp, usize)>> {
     let sql = "SELECT min(slot), count(*) FROM fire WHERE job = ?1 AND status = 'running'";
     let (slot, n): (Option<i64>, i64) =
         tx.prepare_cached(sql)?.query_row([job], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -151,15 +151,11 @@ impl Desk<'_, '_> {
     /// Sees to all slots of a job that have come.
     fn see_to(&mut self, job: Job) -> Result<()> {
         let (tx, stamp) = (self.tx, self.stamp);
-        let zone = match (job.plan.zone(), job.next_at, &job.plan.payload) {
-            (_, _, Payload::Broken(_)) => {
-                return settle::disable(tx, &job, "what it is to do cannot be read", stamp);
-            }
-            (Err(why), ..) => return settle::disable(tx, &job, &why, stamp),
-            (Ok(zone), Some(_), _) => zone,
-            (Ok(_), None, _) => return Ok(()),
+        let zone = match (job.plan.flaw(), job.plan.zone()) {
+            (Some(why), _) | (None, Err(why)) => return settle::disable(tx, &job, &why, stamp),
+            (None, Ok(zone)) => zone,
         };
-        let first = job.next_at.expect("it is due");
+        let Some(first) = job.next_at else { return Ok(()) };
         let backlog = Backlog::of(&job.plan.schedule, first, stamp.now, &zone);
         if let Some((first, last)) = backlog.earlier {
             self.miss_many(&job, first, last)?;
@@ -186,13 +182,13 @@ impl Desk<'_, '_> {
     }
 
     fn watch(&self, job: &Job) -> Result<Watch> {
-        let usual = Some(self.rules.grace).filter(|_| !matches!(job.plan.schedule, Schedule::At(_)));
+        // What comes only once is better late than never, and waits for what it would run beside.
+        let is_once = matches!(job.plan.schedule, Schedule::At(_));
         let unfinished = unfinished(self.tx, job.id)?;
         Ok(Watch {
             missed: job.plan.missed,
-            // What comes only once is better late than never.
-            grace: job.plan.grace.or(usual),
-            may_overlap: job.plan.may_overlap,
+            grace: job.plan.grace.or(Some(self.rules.grace).filter(|_| !is_once)),
+            may_overlap: job.plan.may_overlap || is_once,
             since: self.rules.since,
             now: self.stamp.now,
             busy_with: unfinished.map(|(slot, _)| slot),
@@ -348,6 +344,10 @@ impl Desk<'_, '_> {
     /// Makes the turn of an attempt.
     fn begin(&self, job: &Job, fire: i64, slot: Timestamp, attempt: i64, text: &str) -> Result<()> {
         let turn = match &job.plan.payload {
+            Payload::Broken(_) => {
+                settle::is_hopeless(self.tx, fire)?;
+                return settle::not_begun(self.tx, fire, UNREADABLE, self.stamp);
+            }
             Payload::Message { text, session: Some(session), agent } => {
                 match self.say_in(job, fire, attempt, text, session, agent.as_deref())? {
                     Ok(turn) => turn,

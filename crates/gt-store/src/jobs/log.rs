@@ -111,8 +111,8 @@ impl Store {
             let beats = || format!("{}%", super::beats::PREFIX).into();
             let (sql, key): (_, rusqlite::types::Value) = match &filter.of {
                 FiresOf::One(name) => {
-                    // By number where the job is there: it may have had another name.
-                    let job = super::find(tx, name)?.map(|job| job.id);
+                    // By number where that is known: it may have had another name.
+                    let job = super::find(tx, name)?.map(|job| job.id).or_else(|| super::number(name));
                     let column = if job.is_some() { "job = ?1" } else { "name = ?1" };
                     (column, job.map_or_else(|| name.clone().into(), Into::into))
                 }

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
+use super::fire::unfinished;
 use super::log::{self, Fire};
 use super::{Job, beats, by_id, save};
 use crate::error::Result;
@@ -280,7 +281,7 @@ fn learn(
     stamp: &Stamp,
 ) -> Result<()> {
     note_last(tx, job.id, fire.slot, status)?;
-    if is_its_end(&job, fire) {
+    if is_its_end(tx, &job, fire)? {
         return match status {
             FireStatus::Ok => forget(tx, &job, stamp),
             _ => disable(
@@ -310,17 +311,17 @@ fn learn(
 
 /// Whether a job that runs once has had its run. One that is run by hand before its time, or has got another time since,
 /// keeps that.
-fn is_its_end(job: &Job, fire: &Fire) -> bool {
-    match job.plan.schedule {
-        Schedule::At(at) if !fire.is_manual => at == fire.slot,
-        Schedule::At(_) => job.next_at.is_none() && job.state != JobState::Paused,
-        Schedule::Every { .. } | Schedule::Cron(_) | Schedule::Broken { .. } => false,
-    }
+fn is_its_end(tx: &Connection, job: &Job, fire: &Fire) -> Result<bool> {
+    let Schedule::At(at) = job.plan.schedule else { return Ok(false) };
+    let is_nothing_left = job.next_at.is_none() && job.state != JobState::Paused;
+    let is_its_own = !fire.is_manual && at == fire.slot;
+    Ok(is_its_own || is_nothing_left && unfinished(tx, job.id)?.is_none())
 }
 
 /// A job that runs once has run.
 fn forget(tx: &Connection, job: &Job, stamp: &Stamp) -> Result<()> {
     tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
+    give_up_retries(tx, job.id, "its job has run, and is gone", stamp)?;
     super::tell(tx, EventType::JobRemoved, job, stamp)
 }
 

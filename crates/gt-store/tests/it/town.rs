@@ -138,12 +138,13 @@ impl Town {
         ids
     }
 
-    /// The judge: stored readiness is what follows from facts and edges.
+    /// The judge: stored readiness is what follows from facts and edges, and runs, sessions and jobs agree with each other.
     pub(crate) fn check(&mut self) {
         let found = self.store.inspect(self.now).expect("the inspection answers");
         assert!(found.damage.is_empty(), "{:?}", found.damage);
         assert!(found.disagreements.is_empty(), "{:#?}", found.disagreements);
         assert_eq!(found.ring_edges, Vec::new(), "no beads wait for each other for ever");
+        assert_eq!(found.dispatch, Vec::<String>::new(), "runs, sessions and jobs agree");
     }
 
     pub(crate) fn export(&mut self) -> String {

@@ -1,0 +1,162 @@
+//! A clock that was far ahead, and is right again: what was done is done, and jobs go on from now. // SPEC K2
+
+use gt_core::job::{FireStatus, Missed, Schedule};
+use gt_store::JobPlan;
+use jiff::SignedDuration;
+
+use crate::desk::message;
+use crate::jobs_clock::{Clock, DAY, HOUR, MINUTE, at, cron, every, job, time, words};
+use crate::jobs_slots::check_records;
+
+/// The clock is set, and who runs the town notices.
+fn set_back(clock: &mut Clock, to: &str) -> usize {
+    clock.set(to);
+    clock.since = clock.since.min(clock.town.now);
+    clock.does(|store, stamp| store.heed_clock(stamp)).expect("it answers")
+}
+
+fn set_forward(clock: &mut Clock, by: SignedDuration) {
+    clock.town.now += by;
+    clock.since = clock.town.now;
+    clock.fire();
+}
+
+#[test]
+fn a_job_goes_on_from_now_when_the_clock_that_was_far_ahead_is_right_again() {
+    for missed in Missed::ALL {
+        let mut clock = Clock::with(&[JobPlan { missed, ..every("x", 60) }]);
+        clock.set("00:30");
+        set_forward(&mut clock, DAY * 2);
+        let fired_ahead = clock.answer_all().len();
+        assert_eq!(set_back(&mut clock, "00:31"), 1, "{missed:?}");
+        assert_eq!(set_back(&mut clock, "00:31"), 0, "it is right now");
+        assert_eq!(clock.state("x"), "active 01:00");
+        let mut n_fired = 0;
+        for hour in 1..=72 {
+            clock.town.now = time("00:00") + HOUR * hour;
+            clock.fire();
+            n_fired += clock.answer_all().len();
+        }
+        assert_eq!(n_fired, 72 - fired_ahead, "{missed:?}: only what has fired does not fire again");
+        let now = clock.town.now;
+        check_records(&mut clock, "x", time("00:00"), now);
+        assert!(clock.fires("x").iter().all(|fire| fire.status == FireStatus::Ok));
+    }
+}
+
+#[test]
+fn a_clock_that_was_a_little_ahead_is_waited_for() {
+    let mut clock = Clock::with(&[every("x", 60)]);
+    clock.set("00:30");
+    set_forward(&mut clock, HOUR * 2);
+    clock.answer_all();
+    assert_eq!(clock.state("x"), "active 03:00");
+    assert_eq!(set_back(&mut clock, "00:31"), 0);
+    assert_eq!(clock.state("x"), "active 03:00", "what was missed then is over");
+    assert_eq!(clock.log("x"), ["01:00 missed", "02:00 ok"]);
+}
+
+#[test]
+fn what_many_missed_slots_share_ends_where_the_clock_is_right() {
+    let mut clock = Clock::with(&[cron("x", "* * * * *")]);
+    set_forward(&mut clock, DAY * 3 + MINUTE / 2);
+    clock.answer_all();
+    assert!(clock.fires("x")[0].until.is_some_and(|until| until > time("23:00")));
+    set_back(&mut clock, "12:00:30");
+    assert_eq!(clock.state("x"), "active 12:01");
+    for minute in 1..=90 {
+        clock.town.now = time("12:00") + MINUTE * minute;
+        assert_eq!(clock.fire().n_fired, 1);
+        clock.answer_all();
+    }
+    check_records(&mut clock, "x", time("00:00"), time("13:30"));
+}
+
+#[test]
+fn what_failed_by_a_clock_far_ahead_is_tried_again_and_holds_up_nobody() {
+    let mut clock = Clock::with(&[every("x", 60), at("once", "00:20")]);
+    clock.set("00:10");
+    set_forward(&mut clock, DAY * 2);
+    for _ in 0..2 {
+        let run = clock.start_one().run;
+        clock.fail(&run);
+    }
+    assert!(clock.last("x").retry_at.is_some_and(|at| at > time("00:00") + DAY));
+    set_back(&mut clock, "00:11");
+    clock.fire();
+    assert_eq!(clock.answer_all().len(), 2);
+    assert!(clock.is_gone("once"));
+    clock.fire_at("01:00");
+    assert_eq!(clock.answer_all().len(), 1, "{:?}", clock.log("x"));
+}
+
+#[test]
+fn what_waits_for_its_lane_since_the_clock_was_far_ahead_starts() {
+    let mut clock = Clock::with(&[every("x", 60), every("y", 60)]);
+    clock.set("00:10");
+    let rules = clock.sessions;
+    clock.town.now += DAY * 2;
+    let lanes = clock.policy.lanes.clone();
+    clock.does(|store, stamp| store.send(&[message("dm:a", "hi")], &rules, &lanes, stamp)).expect("it is taken");
+    clock.town.now -= DAY * 2;
+    set_forward(&mut clock, DAY * 2);
+    set_back(&mut clock, "00:11");
+    assert_eq!(clock.answer_all().len(), 3, "two jobs and a message");
+}
+
+#[test]
+fn a_job_that_was_made_by_a_clock_far_ahead_counts_from_now() {
+    let mut clock = Clock::new();
+    clock.set("00:10");
+    clock.town.now += DAY * 9;
+    let span = HOUR;
+    let ahead = |name: &str, anchor| job(name, Schedule::Every { span, anchor });
+    let now = clock.town.now;
+    clock.try_add(&[ahead("fired", now), ahead("new", now + MINUTE)]).expect("they are fine");
+    clock.town.now += HOUR;
+    clock.fire();
+    clock.answer_all();
+    assert_eq!(set_back(&mut clock, "00:11"), 2);
+    assert_eq!((clock.state("fired"), clock.state("new")), ("active 01:11".to_owned(), "active 01:11".to_owned()));
+    assert_eq!(set_back(&mut clock, "00:11"), 0);
+    clock.restart();
+    clock.fire_at("01:11");
+    assert_eq!(clock.answer_all().len(), 2);
+    assert_eq!(clock.state("new"), "active 02:11");
+}
+
+#[test]
+fn a_job_that_rests_is_left_alone_and_comes_to_all_its_slots_when_it_goes_on() {
+    let mut clock = Clock::with(&[every("x", 60)]);
+    clock.set("00:10");
+    set_forward(&mut clock, DAY);
+    clock.answer_all();
+    clock.pause("x");
+    set_back(&mut clock, "00:11");
+    assert_eq!(clock.state("x"), "paused");
+    clock.resume("x");
+    assert_eq!(clock.fire_at("01:00").n_fired, 1);
+}
+
+#[test]
+fn a_one_shot_keeps_its_time_whatever_the_clock_was() {
+    let mut clock = Clock::with(&[at("x", "23:00"), every("y", 60)]);
+    clock.set("00:10");
+    set_forward(&mut clock, HOUR * 10);
+    clock.answer_all();
+    assert_eq!(set_back(&mut clock, "00:11"), 1);
+    assert_eq!(clock.state("x"), "active 23:00");
+    assert_eq!(words(clock.job("y").next_at.expect("it is active")), "01:00");
+}
+
+#[test]
+fn a_job_whose_zone_is_gone_is_not_lost_with_the_clock() {
+    let mut clock = Clock::with(&[every("x", 60)]);
+    clock.set("00:10");
+    set_forward(&mut clock, DAY);
+    clock.answer_all();
+    clock.peek.execute("UPDATE job SET tz = 'Mars/Olympus'", []).expect("it is spoiled");
+    set_back(&mut clock, "00:11");
+    clock.fire();
+    assert_eq!(clock.state("x"), "disabled there is no time zone `Mars/Olympus`");
+}

@@ -1,0 +1,400 @@
+//! What people do with jobs: adding, showing, changing, pausing, removing, running by hand. // SPEC K1
+
+use gt_core::job::{Payload, Schedule};
+use gt_core::refusal::Refusal;
+use gt_store::{Fire, FireFilter, FiresOf, JobPlan, StoreError};
+use jiff::Timestamp;
+
+use crate::jobs_clock::{Clock, HOUR, MINUTE, SECOND, at, cron, every, job, says, time, words};
+
+fn refusal<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> Refusal {
+    match answer {
+        Err(StoreError::Refused(refusal)) => refusal,
+        other => panic!("{other:?} is no refusal"),
+    }
+}
+
+fn exists(name: &str) -> Refusal {
+    Refusal::JobExists { name: name.to_owned() }
+}
+
+#[test]
+fn a_job_is_found_by_its_name_and_by_its_id() {
+    let mut clock = Clock::with(&[every("report", 10)]);
+    let job = clock.job("report");
+    assert_eq!((job.id(), job.name(), job.next_at), ("job-1".to_owned(), "report", Some(time("00:10"))));
+    assert_eq!(clock.job("job-1"), job);
+    assert_eq!(job.plan, every("report", 10));
+    assert_eq!(clock.events("job.added"), ["report"]);
+    for (name, near) in [("reprot", vec!["report".to_owned()]), ("job-7", Vec::new())] {
+        match clock.town.store.job(name) {
+            Err(StoreError::NoJob { near: found, .. }) => assert_eq!(found, near, "{name}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn all_that_is_set_for_a_job_is_remembered() {
+    let plan = JobPlan {
+        tz: "America/Toronto".to_owned(),
+        payload: Payload::Sling { words: vec!["gt-1".to_owned(), "--force".to_owned()] },
+        missed: gt_core::job::Missed::All,
+        may_overlap: true,
+        grace: Some(SECOND * 7),
+        timeout: Some(MINUTE),
+        retries: Some(9),
+        lane: Some("main".to_owned()),
+        deliver: Some(crate::jobs_clock::to("tg", Some("7"))),
+        ..cron("all", "0 9 * * *")
+    };
+    let mut clock = Clock::with(std::slice::from_ref(&plan));
+    clock.restart();
+    assert_eq!(clock.job("all").plan, plan);
+    assert_eq!(clock.state("all"), "active 14:00", "nine o'clock in Toronto");
+}
+
+#[test]
+fn a_name_is_taken_once_and_several_jobs_are_added_all_or_none() {
+    let mut clock = Clock::with(&[every("x", 1)]);
+    assert_eq!(refusal(clock.try_add(&[every("x", 2)])), exists("x"));
+    assert_eq!(refusal(clock.try_add(&[every("y", 2), every("x", 2)])), exists("x"));
+    assert_eq!(refusal(clock.try_add(&[every("y", 2), every("y", 3)])), exists("y"));
+    assert!(clock.is_gone("y"));
+    assert_eq!(clock.events("job.added"), ["x"]);
+    clock.remove("x");
+    let again = clock.try_add(&[every("x", 2)]).expect("the name is free");
+    assert_eq!(again[0].id(), "job-2", "numbers are not given twice");
+}
+
+#[test]
+fn what_cannot_name_a_job_is_refused() {
+    let mut clock = Clock::with(&[every("x", 1)]);
+    let long = "x".repeat(101);
+    for name in ["", "a b", "job-12", "-x", ".x", "a\u{202e}b", "a/b", "heartbeat:anna", "heartbeat:", &long] {
+        let refused = refusal(clock.try_add(&[every(name, 1)]));
+        assert!(matches!(refused, Refusal::JobName { .. }), "{name:?}: {refused:?}");
+        let refused = refusal(clock.edit("x", |plan| name.clone_into(&mut plan.name)));
+        assert!(matches!(refused, Refusal::JobName { .. }), "{name:?}: {refused:?}");
+    }
+    for name in ["job-x", "Größe.2", "9", "job-12b"] {
+        clock.try_add(&[every(name, 1)]).expect("it is a name");
+        assert_eq!(clock.job(name).name(), name);
+    }
+}
+
+#[test]
+fn a_job_that_would_never_run_is_refused() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.town.now += HOUR;
+    let mars = JobPlan { tz: "Mars/Olympus".to_owned(), ..every("m", 1) };
+    let broken = job("b", Schedule::Broken { kind: "moon".to_owned(), text: "full".to_owned() });
+    let cases = [
+        (at("p", "00:59"), "2026-01-01T00:59:00Z has passed"),
+        (at("n", "01:00"), "2026-01-01T01:00:00Z has passed"),
+        (cron("f", "0 0 30 2 *"), "no such time ever comes"),
+        (mars, "there is no time zone `Mars/Olympus`"),
+        (broken, "its schedule `full` cannot be read"),
+    ];
+    for (plan, why) in cases {
+        let name = plan.name.clone();
+        let expected = |name: &str| Refusal::JobNeverRuns { name: name.to_owned(), why: why.to_owned() };
+        assert_eq!(refusal(clock.try_add(std::slice::from_ref(&plan))), expected(&name));
+        let (schedule, tz) = (plan.schedule, plan.tz);
+        let edited = clock.edit("x", |plan| (plan.schedule, plan.tz) = (schedule, tz));
+        assert_eq!(refusal(edited), expected("x"));
+        assert_eq!(clock.state("x"), "active 00:10", "it stays as it was");
+    }
+}
+
+#[test]
+fn jobs_are_listed_by_when_they_come_and_those_without_a_time_last() {
+    let mut clock = Clock::with(&[every("late", 9), every("paused", 1), every("soon", 2), at("sooner", "00:01")]);
+    clock.pause("paused");
+    let names = |clock: &mut Clock, limit| {
+        let jobs = clock.town.store.jobs(false, limit).expect("it answers");
+        jobs.iter().map(|job| job.name().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&mut clock, None), ["sooner", "soon", "late", "paused"]);
+    assert_eq!(names(&mut clock, Some(2)), ["sooner", "soon"]);
+    clock.fire_at("00:02");
+    assert_eq!(names(&mut clock, None), ["soon", "late", "paused", "sooner"], "what has come has no next time");
+}
+
+#[test]
+fn another_schedule_finds_the_next_slot_anew_and_any_other_edit_leaves_it() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.set("00:04");
+    clock.edit("x", |plan| plan.payload = says("else", None)).expect("it is changed");
+    clock.edit("x", |plan| plan.retries = Some(1)).expect("it is changed");
+    assert_eq!(clock.state("x"), "active 00:10");
+    clock.edit("x", |plan| plan.schedule = cron("x", "30 * * * *").schedule).expect("it is changed");
+    assert_eq!(clock.state("x"), "active 00:30");
+    clock.edit("x", |plan| plan.tz = "Asia/Kolkata".to_owned()).expect("it is changed");
+    assert_eq!(clock.state("x"), "active 01:00", "half past there");
+    let anchor = clock.town.now;
+    clock.edit("x", |plan| plan.schedule = Schedule::Every { span: MINUTE, anchor }).expect("it is changed");
+    assert_eq!(clock.state("x"), "active 00:05");
+    clock.restart();
+    assert_eq!(clock.job("x").plan.schedule, Schedule::Every { span: MINUTE, anchor });
+    let n_told = clock.events("job.changed").len();
+    clock.edit("x", |_| ()).expect("nothing is changed");
+    assert_eq!(clock.events("job.changed").len(), n_told);
+}
+
+#[test]
+fn a_job_with_another_name_keeps_what_is_known_of_it() {
+    let mut clock = Clock::with(&[every("x", 10), every("y", 60)]);
+    clock.fire_at("00:10");
+    assert_eq!(refusal(clock.edit("x", |plan| plan.name = "y".to_owned())), exists("y"));
+    clock.edit("x", |plan| plan.name = "z".to_owned()).expect("the name is free");
+    assert!(clock.is_gone("x"));
+    clock.fire_at("00:20");
+    assert_eq!(clock.run_one("yes").text, "x");
+    clock.fire_at("00:30");
+    assert_eq!(clock.run_one("yes").session, "cron:z");
+    assert_eq!(clock.log("z"), ["00:10 ok", "00:20 skipped", "00:30 ok"]);
+}
+
+#[test]
+fn another_schedule_wakes_a_disabled_job_and_another_edit_does_not() {
+    let mut clock = Clock::with(&[at("x", "00:10")]);
+    clock.retries = 0;
+    clock.fire_at("00:10");
+    clock.fail_for_good();
+    let why = "disabled it ran once, and that was failed: exit code 1";
+    assert_eq!(clock.state("x"), why);
+    clock.edit("x", |plan| plan.payload = says("else", None)).expect("it is changed");
+    assert_eq!(clock.state("x"), why);
+    clock.edit("x", |plan| plan.schedule = at("x", "00:20").schedule).expect("it is changed");
+    assert_eq!(clock.state("x"), "active 00:20");
+    clock.fire_at("00:20");
+    assert_eq!(clock.run_one("yes").text, "else");
+    assert!(clock.is_gone("x"));
+    assert_eq!(clock.log("x"), ["00:10 failed", "00:20 ok"]);
+}
+
+#[test]
+fn a_paused_job_that_is_edited_stays_paused() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.pause("x");
+    clock.edit("x", |plan| plan.schedule = every("x", 3).schedule).expect("it is changed");
+    assert_eq!(clock.state("x"), "paused");
+    assert_eq!(clock.fire_at("00:10").n_fired, 0);
+    assert!(clock.resume("x"));
+    assert_eq!(clock.state("x"), "active 00:12");
+}
+
+#[test]
+fn what_came_while_a_job_was_paused_is_nobodys() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.fire_at("00:10");
+    clock.run_one("yes");
+    assert!(clock.pause("x"));
+    assert!(!clock.pause("x"), "it was already");
+    assert_eq!(clock.town.store.next_job_at().expect("it answers"), None);
+    assert_eq!(clock.fire_at("00:45").n_fired, 0);
+    assert!(clock.resume("x"));
+    assert!(!clock.resume("x"));
+    assert_eq!(clock.fire(), gt_store::Fired::default());
+    assert_eq!(clock.state("x"), "active 00:50");
+    clock.fire_at("00:50");
+    clock.run_one("yes");
+    assert_eq!(clock.log("x"), ["00:10 ok", "00:50 ok"]);
+    assert_eq!(clock.events("job.changed"), ["x", "x"]);
+}
+
+#[test]
+fn a_job_that_is_paused_while_it_runs_ends_and_rests() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.fire_at("00:10");
+    let run = clock.start_one().run;
+    clock.pause("x");
+    clock.fail(&run);
+    assert_eq!(clock.log("x"), ["00:10 failed"], "nobody wants it to be tried again");
+    assert_eq!((clock.state("x"), clock.job("x").failures), ("paused".to_owned(), 1));
+    clock.resume("x");
+    assert_eq!((clock.state("x"), clock.job("x").failures), ("active 00:20".to_owned(), 0), "it begins anew");
+}
+
+#[test]
+fn a_job_that_is_paused_while_it_waits_to_be_tried_again_finishes_that() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.fire_at("00:10");
+    let run = clock.start_one().run;
+    clock.fail(&run);
+    clock.pause("x");
+    assert_eq!(clock.fire_at("00:11").n_fired, 1);
+    clock.run_one("yes");
+    assert_eq!((clock.log("x"), clock.state("x")), (vec!["00:10 ok 2".to_owned()], "paused".to_owned()));
+}
+
+#[test]
+fn a_removed_job_leaves_its_log_and_what_runs_goes_on() {
+    for is_answered in [true, false] {
+        let mut clock = Clock::with(&[every("x", 10)]);
+        clock.fire_at("00:10");
+        let run = clock.start_one().run;
+        clock.remove("x");
+        assert!(clock.is_gone("x"));
+        assert_eq!(clock.log("x"), ["00:10 running"]);
+        if is_answered { clock.answer(&run, "yes") } else { clock.fail(&run) }
+        assert_eq!(clock.log("x"), [if is_answered { "00:10 ok" } else { "00:10 failed" }], "nothing is tried again");
+        assert_eq!(clock.fire_at("01:00"), gt_store::Fired::default());
+        assert_eq!(clock.events("job.removed"), ["x"]);
+    }
+}
+
+#[test]
+fn what_would_be_tried_again_is_given_up_with_its_job() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.fire_at("00:10");
+    let run = clock.start_one().run;
+    clock.fail(&run);
+    assert!(clock.last("x").retry_at.is_some());
+    clock.remove("x");
+    let Fire { error, retry_at, ended_at, .. } = clock.last("x");
+    assert_eq!(error.as_deref(), Some("exit code 1; its job was removed"));
+    assert_eq!((retry_at, ended_at), (None, Some(clock.town.now)));
+    assert_eq!(clock.town.store.next_job_at().expect("it answers"), None);
+}
+
+#[test]
+fn a_job_with_the_name_of_one_that_is_gone_does_not_have_its_log() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.fire_at("00:10");
+    clock.run_one("yes");
+    clock.remove("x");
+    assert_eq!(clock.log("job-1"), ["00:10 ok"], "by its id, though it is gone");
+    clock.try_add(&[every("x", 10)]).expect("the name is free");
+    assert_eq!(clock.log("x"), [""; 0]);
+    let all = FireFilter { of: FiresOf::Jobs, limit: Some(9), ..FireFilter::default() };
+    assert_eq!(clock.town.store.fires(&all).expect("it answers").len(), 1);
+}
+
+#[test]
+fn a_job_is_run_by_hand_whatever_its_schedule_says() {
+    let mut clock = Clock::with(&[every("x", 10), every("p", 10)]);
+    clock.pause("p");
+    clock.set("00:03");
+    let fire = clock.try_now("x").expect("it is free");
+    assert_eq!((fire.is_manual, fire.slot, words(fire.slot)), (true, clock.town.now, "00:03".to_owned()));
+    clock.run_one("yes");
+    clock.try_now("job-2").expect("also while it is paused");
+    clock.run_one("yes");
+    assert_eq!((clock.state("x"), clock.state("p")), ("active 00:10".to_owned(), "paused".to_owned()));
+    assert_eq!((clock.log("x"), clock.log("p")), (vec!["00:03 ok".to_owned()], vec!["00:03 ok".to_owned()]));
+    assert!(matches!(clock.try_now("q"), Err(StoreError::NoJob { .. })));
+}
+
+#[test]
+fn a_job_that_runs_is_not_run_by_hand_unless_it_may_run_beside_itself() {
+    let twice = JobPlan { may_overlap: true, ..every("twice", 10) };
+    let mut clock = Clock::with_lane(9, &[every("once", 10), twice]);
+    clock.fire_at("00:10");
+    for (is_started, phase) in [(false, "waiting"), (true, "running")] {
+        if is_started {
+            clock.start();
+        }
+        assert_eq!(refusal(clock.try_now("once")), Refusal::JobRuns { name: "once".to_owned() }, "{phase}");
+    }
+    let slots: Vec<Timestamp> = (0..2).map(|_| clock.try_now("twice").expect("it may").slot).collect();
+    assert!(slots[0] > time("00:10") && slots[1] > slots[0], "each is a slot of its own: {slots:?}");
+    assert_eq!(clock.start().len(), 2);
+    assert_eq!(clock.town.store.live_runs().expect("it answers").len(), 4);
+}
+
+#[test]
+fn a_slot_that_comes_while_a_job_is_run_by_hand_is_left_out() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.set("00:09");
+    clock.try_now("x").expect("it is free");
+    let run = clock.start_one().run;
+    clock.fire_at("00:10");
+    clock.answer(&run, "yes");
+    clock.fire_at("00:20");
+    clock.run_one("yes");
+    assert_eq!(clock.log("x"), ["00:09 ok", "00:10 skipped", "00:20 ok"]);
+    assert_eq!(clock.fires("x")[1].error.as_deref(), Some("the run of 2026-01-01T00:09:00Z was not over"));
+}
+
+#[test]
+fn whoever_runs_a_job_at_its_very_time_has_run_its_slot() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.set("00:10");
+    clock.try_now("x").expect("it is free");
+    clock.fire();
+    clock.run_one("yes");
+    assert_eq!((clock.log("x"), clock.state("x")), (vec!["00:10 ok".to_owned()], "active 00:20".to_owned()));
+}
+
+#[test]
+fn what_failed_by_hand_is_tried_again_and_counts() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.pause("x");
+    clock.try_now("x").expect("it is free");
+    assert_eq!(clock.fail_for_good(), 4, "somebody wants it, though its slots are left out");
+    assert_eq!((clock.job("x").failures, clock.state("x")), (1, "paused".to_owned()));
+}
+
+#[test]
+fn the_log_is_forgotten_as_far_as_it_is_over_and_old() {
+    let mut clock = Clock::with_lane(9, &[every("x", 10), every("y", 10), every("z", 10)]);
+    clock.fire_at("00:10");
+    let runs: Vec<String> = clock.start().into_iter().map(|turn| turn.run).collect();
+    clock.answer(&runs[0], "yes");
+    clock.fail(&runs[1]);
+    clock.set("00:19");
+    let prune = |clock: &mut Clock, before| clock.does(|store, stamp| store.prune_fires(before, stamp)).expect("it does");
+    let told = clock.rows("SELECT count(*) || '' FROM event");
+    assert_eq!(prune(&mut clock, time("00:10")), 0, "it ended just then");
+    assert_eq!(prune(&mut clock, time("00:11")), 1);
+    assert_eq!((clock.log("x"), clock.log("y"), clock.log("z")), (vec![], vec!["00:10 running".into()], vec!["00:10 running".into()]));
+    assert_eq!(clock.rows("SELECT count(*) || '' FROM event"), told);
+    clock.answer(&runs[2], "yes");
+    clock.fire();
+    clock.run_one("yes");
+    assert_eq!(clock.log("y")[0], "00:10 ok 2", "what was kept goes on");
+}
+
+#[test]
+fn the_next_time_to_look_is_the_first_slot_or_the_first_that_is_tried_again() {
+    let mut clock = Clock::new();
+    let next = |clock: &mut Clock| clock.town.store.next_job_at().expect("it answers");
+    assert_eq!(next(&mut clock), None);
+    clock.try_add(&[every("x", 10), every("y", 30)]).expect("they are fine");
+    assert_eq!(next(&mut clock), Some(time("00:10")));
+    clock.fire_at("00:10");
+    assert_eq!(next(&mut clock), Some(time("00:20")), "what runs is not waited for");
+    let run = clock.start_one().run;
+    clock.fail(&run);
+    assert_eq!(next(&mut clock), clock.last("x").retry_at);
+    assert!(next(&mut clock).is_some_and(|at| at < time("00:20")));
+    clock.remove("x");
+    assert_eq!(next(&mut clock), Some(time("00:30")));
+    clock.pause("y");
+    assert_eq!(next(&mut clock), None);
+}
+
+#[test]
+fn a_rehearsal_shows_all_and_leaves_nothing() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    let whole = |clock: &Clock| {
+        let tables = ["job", "fire", "turn", "session", "event", "mail", "notice", "outbox"];
+        tables.map(|table| clock.rows(&format!("SELECT count(*) || ' ' || coalesce(max(rowid), 0) FROM {table}")))
+    };
+    let (before, state) = (whole(&clock), clock.job("x"));
+    clock.set("00:10");
+    let mut store = clock.open().rehearse().expect("nobody else writes");
+    let (stamp, policy, sessions) = (clock.stamp(), clock.policy.clone(), clock.sessions);
+    let rules = clock.rules(&policy, &sessions);
+    let mut ask = |_: &gt_core::job::Beat| clock.word.clone();
+    assert_eq!(store.add_jobs(&[every("y", 30)], &stamp).expect("it is fine").len(), 1);
+    assert_eq!(store.fire_due(&rules, &mut ask, &stamp).expect("it fires").n_fired, 1);
+    assert!(store.fire_now("y", &rules, &mut ask, &stamp).expect("it fires").is_manual);
+    store.edit_job("x", |plan| plan.name = "z".to_owned(), &stamp).expect("it is changed");
+    store.remove_job("z", &stamp).expect("it goes");
+    assert_eq!(store.jobs(true, None).expect("it answers").len(), 1);
+    drop(store);
+    assert_eq!((whole(&clock), clock.job("x")), (before, state));
+}
