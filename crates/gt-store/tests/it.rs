@@ -46,6 +46,8 @@ mod import;
 mod import_cycles;
 #[path = "it/exercise/inspection.rs"]
 mod inspection;
+#[path = "it/jobs/beats.rs"]
+mod jobs_beats;
 #[path = "it/jobs/clock.rs"]
 mod jobs_clock;
 #[path = "it/jobs/delivery.rs"]

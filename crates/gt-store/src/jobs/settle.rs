@@ -49,6 +49,7 @@ struct Kept {
 impl Kept {
     /// There is nothing to tell, or nobody to tell it to.
     const NONE: Kept = Kept { word: "none", why: None };
+    const SILENT: Kept = Kept { word: "suppressed", why: Some("it said NO_REPLY") };
 }
 
 /// That an attempt is being made.
@@ -200,14 +201,11 @@ fn answer(
         None => Err(Kept::NONE),
     };
     Ok(match (status, job.map(|job| (job, &job.plan.payload))) {
-        (FireStatus::Cancelled | FireStatus::Skipped, _) => Err(Kept::NONE),
         (FireStatus::Ok, Some((job, Payload::Heartbeat(beat)))) => return alert(tx, job, beat, reply, stamp),
         // That a heartbeat failed is no alert; whoever looks sees it, and it stops itself.
-        (_, Some((_, Payload::Heartbeat(_)))) => Err(Kept::NONE),
+        (FireStatus::Cancelled | FireStatus::Skipped, _) | (_, Some((_, Payload::Heartbeat(_)))) => Err(Kept::NONE),
         (FireStatus::Ok, _) if reply.trim().is_empty() => Err(Kept::NONE),
-        (FireStatus::Ok, _) if heartbeat::wants_silence(reply) => {
-            Err(Kept { word: "suppressed", why: Some("it said NO_REPLY") })
-        }
+        (FireStatus::Ok, _) if heartbeat::wants_silence(reply) => Err(Kept::SILENT),
         (FireStatus::Ok, _) => to_its_place(reply.to_owned()),
         _ => {
             let why = attempt.error.unwrap_or("nobody knows why");
@@ -227,6 +225,9 @@ fn alert(
     let Verdict::Alert(text) = heartbeat::judge(reply, beat.ack_max_chars) else {
         return Ok(Err(Kept { word: "suppressed", why: Some("all is well") }));
     };
+    if heartbeat::wants_silence(reply) {
+        return Ok(Err(Kept::SILENT));
+    }
     if heartbeat::is_repeated(&text, job.said(), stamp.now) {
         return Ok(Err(Kept { word: "repeated", why: Some("it said the same within 24 hours") }));
     }
@@ -331,9 +332,10 @@ pub(super) fn disable(tx: &Connection, job: &Job, why: &str, stamp: &Stamp) -> R
     save(tx, &job)?;
     let data = json!({ "job": job.name(), "id": job.id(), "reason": why, "failures": job.failures });
     events::append(tx, stamp, EventType::JobDisabled, None, &data)?;
-    let (what, then) = match job.is_beat {
-        true => (format!("the {} stopped itself", job.plan.payload.words()), "gt heartbeat enable".to_owned()),
-        false => (format!("the job {} is disabled", job.name()), format!("gt cron resume {}", job.name())),
+    let (what, then) = if job.is_beat {
+        (format!("the {} stopped itself", job.plan.payload.words()), "gt heartbeat enable".to_owned())
+    } else {
+        (format!("the job {} is disabled", job.name()), format!("gt cron resume {}", job.name()))
     };
     let body = format!("{why}\n\nthen: {then}\n");
     let letter = NewLetter { to: MAYOR.to_owned(), subject: what.clone(), body, bead: None, run: None };
