@@ -58,6 +58,8 @@ mod jobs_jumps;
 mod jobs_once;
 #[path = "it/jobs/payloads.rs"]
 mod jobs_payloads;
+#[path = "it/jobs/random.rs"]
+mod jobs_random;
 #[path = "it/jobs/retries.rs"]
 mod jobs_retries;
 #[path = "it/jobs/slots.rs"]
