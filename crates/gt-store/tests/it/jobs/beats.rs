@@ -126,7 +126,8 @@ fn heartbeats_that_are_switched_off_and_on_keep_what_is_known_of_them() {
     let off = Beats { is_on: false, ..wanted.clone() };
     assert!(keep(&mut clock, &off));
     assert!(!keep(&mut clock, &off));
-    let states = |clock: &mut Clock| ["claude", "paused", "tired"].map(|agent| clock.job(&beat_of(agent)).state.as_str());
+    let states =
+        |clock: &mut Clock| ["claude", "paused", "tired"].map(|agent| clock.job(&beat_of(agent)).state.as_str());
     assert_eq!(states(&mut clock), ["paused", "paused", "disabled"]);
     assert_eq!(clock.state(NAME), "paused heartbeats are switched off: `gt heartbeat enable`");
     assert_eq!(clock.fire_at("02:10").n_fired, 0);
@@ -338,7 +339,7 @@ fn each_heart_tells_its_own() {
 fn an_alert_goes_to_the_named_channel_the_last_one_or_nobody() {
     let mut clock = beating("none");
     assert_eq!(says(&mut clock, "the sky falls"), "none");
-    let mut tell = |clock: &mut Clock, target: &str| {
+    let tell = |clock: &mut Clock, target: &str| {
         let told = Beat { target: target.to_owned(), ..beat("claude") };
         keep(clock, &Beats { beats: vec![told], ..beats(&[], 30) });
         says(clock, "the sky falls")
@@ -348,11 +349,12 @@ fn an_alert_goes_to_the_named_channel_the_last_one_or_nobody() {
         send(&mut clock, channel, who);
         clock.run_one("hello");
     }
-    clock.does(|store, stamp| {
-        let deliver = Some(to("cron-only", None));
-        store.add_jobs(&[gt_store::JobPlan { deliver, ..every("x", 1440) }], stamp)
-    })
-    .expect("it is fine");
+    clock
+        .does(|store, stamp| {
+            let deliver = Some(to("cron-only", None));
+            store.add_jobs(&[gt_store::JobPlan { deliver, ..every("x", 1440) }], stamp)
+        })
+        .expect("it is fine");
     clock.try_now("x").expect("it is free");
     clock.run_one("yes");
     let n = clock.outbox().len();

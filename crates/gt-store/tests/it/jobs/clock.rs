@@ -274,6 +274,15 @@ impl Clock {
         self.end(ended(run));
     }
 
+    /// It answers, or fails.
+    pub(crate) fn end_so(&mut self, run: &str, is_good: bool) {
+        if is_good {
+            self.answer(run, "yes");
+        } else {
+            self.fail(run);
+        }
+    }
+
     pub(crate) fn fail_start(&mut self, run: &str, fault: Fault) {
         let failed = NotStarted { run: run.to_owned(), error: "no luck".to_owned(), fault, worktree: None };
         self.record(&Findings { not_started: vec![failed], ..Findings::default() });
@@ -298,7 +307,9 @@ impl Clock {
         let mut all = Vec::new();
         loop {
             let turns = self.start();
-            turns.iter().for_each(|turn| self.answer(&turn.run, "yes"));
+            for turn in &turns {
+                self.answer(&turn.run, "yes");
+            }
             if turns.is_empty() {
                 return all;
             }

@@ -30,7 +30,10 @@ fn an_answer_goes_where_the_job_says_and_the_log_knows_whether_it_arrived() {
     clock.fire_at("00:10");
     clock.answer_all();
     assert_eq!(clock.outbox(), ["tg:7 done yes"]);
-    assert_eq!((delivery(&mut clock, "x"), delivery(&mut clock, "silent")), (word("waiting", None), word("none", None)));
+    assert_eq!(
+        (delivery(&mut clock, "x"), delivery(&mut clock, "silent")),
+        (word("waiting", None), word("none", None))
+    );
     let first = parcel(&mut clock);
     let later = clock.town.now + SECOND;
     clock.does(|store, stamp| store.not_delivered(&first, "nobody there", Some(later), stamp)).expect("it is recorded");
@@ -148,6 +151,9 @@ fn what_did_not_run_delivers_nothing() {
     clock.fire();
     clock.fire_at("00:30");
     let deliveries: Vec<Option<String>> = clock.fires("x").into_iter().map(|fire| fire.delivery).collect();
-    assert_eq!((clock.log("x").join(", "), deliveries), ("00:10 missed, 00:20 running, 00:30 skipped".to_owned(), vec![None; 3]));
+    assert_eq!(
+        (clock.log("x").join(", "), deliveries),
+        ("00:10 missed, 00:20 running, 00:30 skipped".to_owned(), vec![None; 3])
+    );
     assert_eq!(clock.outbox(), [""; 0]);
 }

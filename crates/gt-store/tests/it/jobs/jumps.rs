@@ -12,7 +12,7 @@ use crate::jobs_slots::check_records;
 fn set_back(clock: &mut Clock, to: &str) -> usize {
     clock.set(to);
     clock.since = clock.since.min(clock.town.now);
-    clock.does(|store, stamp| store.heed_clock(stamp)).expect("it answers")
+    clock.does(gt_store::Store::heed_clock).expect("it answers")
 }
 
 fn set_forward(clock: &mut Clock, by: SignedDuration) {

@@ -30,7 +30,11 @@ fn what_failed_once_is_kept_and_says_why() {
         let run = clock.start_one().run;
         clock.stop(&run, outcome);
     }
-    for (name, why) in [("failed", "exit code 1"), ("timeout", "ada said so (killed by signal 15)"), ("cancelled", "ada said so (killed by signal 15)")] {
+    for (name, why) in [
+        ("failed", "exit code 1"),
+        ("timeout", "ada said so (killed by signal 15)"),
+        ("cancelled", "ada said so (killed by signal 15)"),
+    ] {
         assert_eq!(clock.state(name), format!("disabled it ran once, and that was {name}: {why}"));
     }
     assert_eq!(clock.letters(), ["failed", "timeout", "cancelled"].map(|name| format!("the job {name} is disabled")));
@@ -70,7 +74,8 @@ enum Point {
 /// Goes on with a job until it is over, as a daemon does that finds whatever is left.
 fn go_on(clock: &mut Clock) {
     for _ in 0..9 {
-        let lost: Vec<String> = clock.town.store.live_runs().expect("it answers").iter().map(|run| run.id.clone()).collect();
+        let lost: Vec<String> =
+            clock.town.store.live_runs().expect("it answers").iter().map(|run| run.id.clone()).collect();
         for run in lost {
             clock.end(Ended { code: None, is_lost: true, ..ended(&run) });
         }
@@ -133,7 +138,7 @@ fn a_time_that_comes_while_a_job_is_run_by_hand_is_not_lost() {
         let by_hand = clock.start_one().run;
         clock.fire_at("00:10");
         assert_eq!(clock.claim().len(), 0, "not beside itself");
-        if is_good { clock.answer(&by_hand, "yes") } else { clock.fail(&by_hand) }
+        clock.end_so(&by_hand, is_good);
         clock.run_one("yes");
         assert!(clock.is_gone("x"));
         assert_eq!(clock.log("x"), [if is_good { "00:09 ok" } else { "00:09 failed" }, "00:10 ok"]);
@@ -148,7 +153,7 @@ fn a_job_that_gets_another_time_while_it_runs_keeps_that() {
         let run = clock.start_one().run;
         clock.edit("x", |plan| plan.schedule = at("x", "00:30").schedule).expect("it is changed");
         assert_eq!(clock.state("x"), "active 00:30");
-        if is_good { clock.answer(&run, "yes") } else { clock.fail(&run) }
+        clock.end_so(&run, is_good);
         assert_eq!(clock.state("x"), "active 00:30", "its end is not the end of the job");
         clock.fire_at("00:30");
         clock.run_one("yes");
@@ -165,7 +170,7 @@ fn another_time_that_comes_while_the_first_still_runs_is_not_lost() {
         clock.edit("x", |plan| plan.schedule = at("x", "00:12").schedule).expect("it is changed");
         clock.fire_at("00:12");
         // The first fails, and is to be tried again while the second runs.
-        if end == "first" { clock.answer(&run, "yes") } else { clock.fail(&run) }
+        clock.end_so(&run, end == "first");
         clock.run_one("yes");
         clock.town.now += MINUTE;
         clock.fire();
@@ -227,7 +232,7 @@ fn a_job_that_is_paused_while_it_runs_is_over_when_that_ends() {
         clock.fire_at("00:10");
         let run = clock.start_one().run;
         clock.pause("x");
-        if is_good { clock.answer(&run, "yes") } else { clock.fail(&run) }
+        clock.end_so(&run, is_good);
         assert_eq!(clock.is_gone("x"), is_good);
         if !is_good {
             assert_eq!(clock.state("x"), "disabled it ran once, and that was failed: exit code 1");

@@ -65,7 +65,11 @@ fn a_message_in_somebodys_session_waits_its_turn_and_goes_on_with_the_conversati
     assert_eq!(texts, ["and?", "x"]);
     clock.fire_at("00:20");
     let turn = clock.start_one();
-    assert_eq!((turn.lane.as_str(), turn.resumes.as_deref()), ("cron", Some("c-run-3")), "and at once, for it is whole");
+    assert_eq!(
+        (turn.lane.as_str(), turn.resumes.as_deref()),
+        ("cron", Some("c-run-3")),
+        "and at once, for it is whole"
+    );
     clock.answer(&turn.run, "yes");
     let session = clock.town.store.session("dm:anna").expect("it answers").expect("it is there");
     assert_eq!(session.conversation.as_deref(), Some("c-run-4"), "who comes next knows of it");
@@ -122,6 +126,16 @@ fn a_session_that_never_takes_more_is_a_failure() {
         let why = "disabled it ran once, and that was failed: `dm:anna` takes no more messages now";
         assert_eq!(clock.state("x"), if once { why } else { "active 02:00" });
     }
+}
+
+#[test]
+fn a_job_that_is_given_up_in_the_moment_it_fires_rests() {
+    let mut clock = Clock::with(&[JobPlan { retries: Some(0), ..into_session("x", "dm:anna") }]);
+    (clock.sessions.cap, clock.sessions.overflow, clock.failures_max) = (0, Overflow::New, 1);
+    clock.fire_at("00:10");
+    assert!(clock.state("x").starts_with("disabled it failed 1 times in a row"), "{}", clock.state("x"));
+    assert_eq!(clock.fire_at("00:20"), gt_store::Fired::default());
+    assert_eq!(clock.log("x"), ["00:10 failed"]);
 }
 
 #[test]
@@ -232,7 +246,14 @@ fn what_became_unreadable_is_not_tried_again() {
 fn a_job_runs_in_its_lane() {
     let lane = |name: &str, lane: &str| JobPlan { lane: Some(lane.to_owned()), ..every(name, 10) };
     let in_dm = JobPlan { lane: Some("main".to_owned()), ..into_session("dm", "dm:anna") };
-    let plans = [every("usual", 10), lane("named", "delegate"), lane("gone", "nowhere"), lane("cat", "polecat"), lane("made", "night"), in_dm];
+    let plans = [
+        every("usual", 10),
+        lane("named", "delegate"),
+        lane("gone", "nowhere"),
+        lane("cat", "polecat"),
+        lane("made", "night"),
+        in_dm,
+    ];
     let mut clock = Clock::with(&plans);
     clock.policy.lanes = clock.policy.lanes.clone().with([("night".to_owned(), 1), ("main".to_owned(), 9)]);
     clock.fire_at("00:10");

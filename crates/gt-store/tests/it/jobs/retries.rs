@@ -79,6 +79,17 @@ fn no_wait_is_longer_than_half_a_minute_and_a_quarter_and_they_differ() {
 }
 
 #[test]
+fn who_waits_to_be_tried_again_waits_though_others_come() {
+    let mut clock = Clock::with(&[every("x", 60), at("y", "01:00:01")]);
+    clock.fire_at("01:00");
+    let run = clock.start_one().run;
+    clock.fail(&run);
+    assert_eq!(clock.fire_at("01:00:01").n_fired, 1);
+    assert_eq!(clock.run_one("yes").text, "y");
+    assert!(clock.last("x").retry_at.is_some());
+}
+
+#[test]
 fn a_job_may_have_a_number_of_its_own_and_none() {
     for (own, n) in [(None, 4), (Some(0), 1), (Some(1), 2)] {
         let mut clock = Clock::with(&[JobPlan { retries: own, ..every("x", 10) }]);
@@ -117,16 +128,22 @@ fn only_what_may_go_better_soon_is_tried_again() {
     let agent = || crate::jobs_clock::says("x", None);
     assert_eq!(after(agent(), |clock, run| clock.stop(run, Outcome::TimedOut)), "timeout");
     assert_eq!(after(agent(), |clock, run| clock.stop(run, Outcome::Stopped)), "cancelled");
-    for (status, word) in [(401, "failed"), (402, "failed"), (413, "failed"), (429, "running"), (529, "running"), (400, "running")] {
+    for (status, word) in
+        [(401, "failed"), (402, "failed"), (413, "failed"), (429, "running"), (529, "running"), (400, "running")]
+    {
         let end = |clock: &mut Clock, run: &str| clock.end(told(clock, run, &refused(status)));
         assert_eq!(after(agent(), end), word, "{status}");
     }
-    let exits = |payload: Payload, code| after(payload, |clock, run| clock.end(Ended { code: Some(code), ..ended(run) }));
-    for (code, word) in [(1, "running"), (2, "running"), (3, "running"), (126, "failed"), (127, "failed"), (255, "running")] {
+    let exits =
+        |payload: Payload, code| after(payload, |clock, run| clock.end(Ended { code: Some(code), ..ended(run) }));
+    for (code, word) in
+        [(1, "running"), (2, "running"), (3, "running"), (126, "failed"), (127, "failed"), (255, "running")]
+    {
         assert_eq!(exits(runs("x"), code), word, "a command that exits with {code}");
     }
     let sling = || Payload::Sling { words: vec!["gt-1".to_owned()] };
-    for (code, word) in [(1, "failed"), (2, "failed"), (3, "failed"), (4, "running"), (5, "running"), (101, "running")] {
+    for (code, word) in [(1, "failed"), (2, "failed"), (3, "failed"), (4, "running"), (5, "running"), (101, "running")]
+    {
         assert_eq!(exits(sling(), code), word, "our own exit code {code}");
     }
     let killed = |run: &str| Ended { code: None, signal: Some(9), ..ended(run) };
@@ -199,7 +216,10 @@ fn a_job_that_fails_five_times_in_a_row_is_disabled_and_somebody_is_told() {
     assert_eq!(clock.letters(), ["the job x is disabled"]);
     assert_eq!(clock.rows("SELECT body FROM mail"), [format!("{why}\n\nthen: gt cron resume x\n")]);
     let notices = clock.town.store.due_notices(clock.town.now, 9).expect("it answers");
-    assert_eq!(notices.iter().map(|one| one.text.clone()).collect::<Vec<_>>(), [format!("the job x is disabled: {why}")]);
+    assert_eq!(
+        notices.iter().map(|one| one.text.clone()).collect::<Vec<_>>(),
+        [format!("the job x is disabled: {why}")]
+    );
     clock.set("06:00");
     assert_eq!(clock.fire().n_fired, 1, "only the other");
     clock.run_one("yes");
@@ -295,7 +315,10 @@ fn what_is_stopped_while_it_waits_is_cancelled_and_not_tried_again() {
         let stopped = clock.does(|store, stamp| store.stop_session(session, true, stamp)).expect("it answers");
         assert_eq!(stopped.n_cancelled, 1);
     }
-    assert_eq!((clock.log("x"), clock.last("x").error), (vec!["00:10 cancelled".into()], Some("tester stopped it".into())));
+    assert_eq!(
+        (clock.log("x"), clock.last("x").error),
+        (vec!["00:10 cancelled".into()], Some("tester stopped it".into()))
+    );
     assert_eq!((clock.claim().len(), clock.job("x").failures), (0, 0));
     assert_eq!(clock.state("once"), "disabled it ran once, and that was cancelled: tester stopped it");
 }

@@ -21,7 +21,8 @@ pub(crate) fn slots(clock: &mut Clock, name: &str, after: Timestamp, until: Time
 pub(crate) fn check_records(clock: &mut Clock, name: &str, after: Timestamp, until: Timestamp) {
     let fires = clock.fires(name);
     for slot in slots(clock, name, after, until) {
-        let covers = |fire: &&Fire| fire.slot == slot || fire.slot < slot && fire.until.is_some_and(|until| until >= slot);
+        let covers =
+            |fire: &&Fire| fire.slot == slot || fire.slot < slot && fire.until.is_some_and(|until| until >= slot);
         assert_eq!(fires.iter().filter(covers).count(), 1, "{slot}");
     }
 }
@@ -310,7 +311,7 @@ fn a_clock_that_is_set_forward_and_back_by_an_hour_fires_no_slot_twice_and_loses
         for at in ["00:07", "00:10", "00:59", "01:05", "01:10", "01:15"] {
             clock.set(at);
             clock.since = clock.since.min(clock.town.now);
-            assert_eq!(clock.does(|store, stamp| store.heed_clock(stamp)).expect("it answers"), 0);
+            assert_eq!(clock.does(gt_store::Store::heed_clock).expect("it answers"), 0);
             look(&mut clock, at);
         }
         check_records(&mut clock, "x", time("00:00"), time("01:15"));

@@ -238,7 +238,7 @@ fn a_removed_job_leaves_its_log_and_what_runs_goes_on() {
         clock.remove("x");
         assert!(clock.is_gone("x"));
         assert_eq!(clock.log("x"), ["00:10 running"]);
-        if is_answered { clock.answer(&run, "yes") } else { clock.fail(&run) }
+        clock.end_so(&run, is_answered);
         assert_eq!(clock.log("x"), [if is_answered { "00:10 ok" } else { "00:10 failed" }], "nothing is tried again");
         assert_eq!(clock.fire_at("01:00"), gt_store::Fired::default());
         assert_eq!(clock.events("job.removed"), ["x"]);
@@ -345,11 +345,15 @@ fn the_log_is_forgotten_as_far_as_it_is_over_and_old() {
     clock.answer(&runs[0], "yes");
     clock.fail(&runs[1]);
     clock.set("00:19");
-    let prune = |clock: &mut Clock, before| clock.does(|store, stamp| store.prune_fires(before, stamp)).expect("it does");
+    let prune =
+        |clock: &mut Clock, before| clock.does(|store, stamp| store.prune_fires(before, stamp)).expect("it does");
     let told = clock.rows("SELECT count(*) || '' FROM event");
     assert_eq!(prune(&mut clock, time("00:10")), 0, "it ended just then");
     assert_eq!(prune(&mut clock, time("00:11")), 1);
-    assert_eq!((clock.log("x"), clock.log("y"), clock.log("z")), (vec![], vec!["00:10 running".into()], vec!["00:10 running".into()]));
+    assert_eq!(
+        (clock.log("x"), clock.log("y"), clock.log("z")),
+        (vec![], vec!["00:10 running".into()], vec!["00:10 running".into()])
+    );
     assert_eq!(clock.rows("SELECT count(*) || '' FROM event"), told);
     clock.answer(&runs[2], "yes");
     clock.fire();
