@@ -88,7 +88,7 @@ impl Store {
             desk.try_again()?;
             let due = due(tx, stamp.now)?;
             desk.fired.is_more = due.len() == PAGE;
-            due.into_iter().try_for_each(|job| desk.see_to(job))?;
+            due.iter().try_for_each(|job| desk.see_to(job))?;
             Ok(desk.fired)
         })
     }
@@ -138,6 +138,15 @@ pub(super) fn unfinished(tx: &Connection, job: i64) -> Result<Option<(Timestamp,
     Ok(slot.map(|slot| (timestamp(slot), n as usize)))
 }
 
+/// Whether the job that a turn is of runs already, and may not run beside itself.
+pub(crate) fn runs_beside(tx: &Connection, turn: i64) -> Result<bool> {
+    let sql = "SELECT 1 FROM fire AS mine JOIN job ON job.id = mine.job
+                 JOIN fire AS other ON other.job = mine.job AND other.status = 'running' AND other.id <> mine.id
+                 JOIN turn ON turn.id = other.turn
+               WHERE mine.turn = ?1 AND NOT may_overlap AND turn.state = 'live'";
+    Ok(tx.prepare_cached(sql)?.exists([turn])?)
+}
+
 /// Whoever fires, with all that it takes.
 struct Desk<'a, 'b> {
     tx: &'a Connection,
@@ -149,34 +158,34 @@ struct Desk<'a, 'b> {
 
 impl Desk<'_, '_> {
     /// Sees to all slots of a job that have come.
-    fn see_to(&mut self, job: Job) -> Result<()> {
+    fn see_to(&mut self, job: &Job) -> Result<()> {
         let (tx, stamp) = (self.tx, self.stamp);
         let zone = match (job.plan.flaw(), job.plan.zone()) {
-            (Some(why), _) | (None, Err(why)) => return settle::disable(tx, &job, &why, stamp),
+            (Some(why), _) | (None, Err(why)) => return settle::disable(tx, job, &why, stamp),
             (None, Ok(zone)) => zone,
         };
         let Some(first) = job.next_at else { return Ok(()) };
         let backlog = Backlog::of(&job.plan.schedule, first, stamp.now, &zone);
         if let Some((first, last)) = backlog.earlier {
-            self.miss_many(&job, first, last)?;
+            self.miss_many(job, first, last)?;
         }
         let mut open = None;
-        for (slot, fate) in fates(&backlog.slots, &self.watch(&job)?) {
+        for (slot, fate) in fates(&backlog.slots, &self.watch(job)?) {
             match fate {
-                Fate::Fires => open = self.fire(&job, slot, false)?.and_then(|(_, open)| open).or(open),
+                Fate::Fires => open = self.fire(job, slot, false)?.and_then(|(_, open)| open).or(open),
                 Fate::FiresLate(why) => {
-                    self.leave_out(&job, slot, FireStatus::Missed, &why)?;
-                    open = self.fire(&job, slot, false)?.and_then(|(_, open)| open).or(open);
+                    self.leave_out(job, slot, FireStatus::Missed, &why)?;
+                    open = self.fire(job, slot, false)?.and_then(|(_, open)| open).or(open);
                 }
-                Fate::Missed(why) => self.leave_out(&job, slot, FireStatus::Missed, &why)?,
-                Fate::Skipped(why) => self.leave_out(&job, slot, FireStatus::Skipped, &why)?,
+                Fate::Missed(why) => self.leave_out(job, slot, FireStatus::Missed, &why)?,
+                Fate::Skipped(why) => self.leave_out(job, slot, FireStatus::Skipped, &why)?,
             }
         }
-        let next = self.next_slot(&job, &zone, open);
+        let next = self.next_slot(job, &zone, open);
         tx.prepare_cached("UPDATE job SET next_at = ?2, fired_at = ?3 WHERE id = ?1 AND state = 'active'")?
             .execute(params![job.id, next.map(micros), micros(stamp.now)])?;
         if next.is_none() && unfinished(tx, job.id)?.is_none() {
-            self.has_had_its_time(&job)?;
+            self.has_had_its_time(job)?;
         }
         Ok(())
     }
@@ -263,7 +272,9 @@ impl Desk<'_, '_> {
             .tx
             .prepare_cached(
                 "INSERT INTO fire (job, name, slot, is_manual, status, attempt, retries, failures_max, made_at, ended_at, error)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING",
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+                 WHERE ?5 <> 'missed' OR NOT EXISTS (SELECT 1 FROM fire WHERE job = ?1 AND slot = ?3 AND status <> 'missed')
+                 ON CONFLICT DO NOTHING",
             )?
             .execute(params![
                 job.id,
@@ -356,9 +367,9 @@ impl Desk<'_, '_> {
             }
             payload => {
                 let agent = match payload {
-                    Payload::Message { agent, .. } => agent.clone(),
-                    Payload::Heartbeat(beat) => Some(beat.agent.clone()),
-                    _ => Some(SHELL.to_owned()),
+                    Payload::Message { agent, .. } => agent.as_deref(),
+                    Payload::Heartbeat(beat) => Some(beat.agent.as_str()),
+                    _ => Some(SHELL),
                 };
                 self.make_turn(job, slot, text, agent)?
             }
@@ -377,7 +388,7 @@ impl Desk<'_, '_> {
     }
 
     /// A turn in a session of the job's own: it waits for nobody but its lane, and nobody goes on with what it says.
-    fn make_turn(&self, job: &Job, slot: Timestamp, text: &str, agent: Option<String>) -> Result<i64> {
+    fn make_turn(&self, job: &Job, slot: Timestamp, text: &str, agent: Option<&str>) -> Result<i64> {
         let key = match (job.is_beat, job.plan.may_overlap) {
             (true, _) => job.name().to_owned(),
             (false, false) => format!("cron:{}", job.name()),

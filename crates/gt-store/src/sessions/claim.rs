@@ -18,7 +18,7 @@ use crate::dispatch::claim::Claimant;
 use crate::dispatch::runs::Run;
 use crate::dispatch::{scene, scheduler};
 use crate::error::{Result, StoreError};
-use crate::jobs::beats;
+use crate::jobs::{beats, fire};
 use crate::rows::{micros, timestamp};
 use crate::store::{Stamp, Store};
 
@@ -274,6 +274,10 @@ fn claim_in(
         if next.is_beat() && beats::is_answering(tx, &agent)? {
             turns::end(tx, next.id, TurnOutcome::Dropped, None, Some(&beats::busy(&agent)), stamp)?;
             refresh(tx, next.session)?;
+            continue;
+        }
+        // A group runs several turns at once, but a job only one of its own.
+        if next.n_live > 0 && next.fire.is_some() && fire::runs_beside(tx, next.id)? {
             continue;
         }
         let is_full = is_agent_full(tx, claimant.policy, &agent)?;

@@ -1,6 +1,6 @@
 //! What people do with jobs: adding, showing, changing, pausing, removing, running by hand. // SPEC K1
 
-use gt_core::job::{Payload, Schedule};
+use gt_core::job::{BadJob, Payload, Schedule};
 use gt_core::refusal::Refusal;
 use gt_store::{Fire, FireFilter, FiresOf, JobPlan, StoreError};
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> Refusal {
 }
 
 fn exists(name: &str) -> Refusal {
-    Refusal::JobExists { name: name.to_owned() }
+    Refusal::Job(BadJob::Exists { name: name.to_owned() })
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn what_cannot_name_a_job_is_refused() {
     let long = "x".repeat(101);
     for name in ["", "a b", "job-12", "-x", ".x", "a\u{202e}b", "a/b", "heartbeat:anna", "heartbeat:", &long] {
         let refused = refusal(clock.try_add(&[every(name, 1)]));
-        assert!(matches!(refused, Refusal::JobName { .. }), "{name:?}: {refused:?}");
+        assert!(matches!(refused, Refusal::Job(BadJob::Name { .. })), "{name:?}: {refused:?}");
         let refused = refusal(clock.edit("x", |plan| name.clone_into(&mut plan.name)));
-        assert!(matches!(refused, Refusal::JobName { .. }), "{name:?}: {refused:?}");
+        assert!(matches!(refused, Refusal::Job(BadJob::Name { .. })), "{name:?}: {refused:?}");
     }
     for name in ["job-x", "Größe.2", "9", "job-12b"] {
         clock.try_add(&[every(name, 1)]).expect("it is a name");
@@ -98,7 +98,7 @@ fn a_job_that_would_never_run_is_refused() {
     ];
     for (plan, why) in cases {
         let name = plan.name.clone();
-        let expected = |name: &str| Refusal::JobNeverRuns { name: name.to_owned(), why: why.to_owned() };
+        let expected = |name: &str| Refusal::Job(BadJob::NeverRuns { name: name.to_owned(), why: why.to_owned() });
         assert_eq!(refusal(clock.try_add(std::slice::from_ref(&plan))), expected(&name));
         let (schedule, tz) = (plan.schedule, plan.tz);
         let edited = clock.edit("x", |plan| (plan.schedule, plan.tz) = (schedule, tz));
@@ -296,7 +296,7 @@ fn a_job_that_runs_is_not_run_by_hand_unless_it_may_run_beside_itself() {
         if is_started {
             clock.start();
         }
-        assert_eq!(refusal(clock.try_now("once")), Refusal::JobRuns { name: "once".to_owned() }, "{phase}");
+        assert_eq!(refusal(clock.try_now("once")), Refusal::Job(BadJob::Runs { name: "once".to_owned() }), "{phase}");
     }
     let slots: Vec<Timestamp> = (0..2).map(|_| clock.try_now("twice").expect("it may").slot).collect();
     assert!(slots[0] > time("00:10") && slots[1] > slots[0], "each is a slot of its own: {slots:?}");
