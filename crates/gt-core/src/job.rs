@@ -106,8 +106,9 @@ pub fn every(span: SignedDuration, anchor: Timestamp) -> Result<Schedule, BadSch
 }
 
 fn next_of(span: SignedDuration, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
-    let (span, anchor, after) =
-        (span.as_micros(), i128::from(anchor.as_microsecond()), i128::from(after.as_microsecond()));
+    // The microsecond in which an instant lies; jiff rounds those before 1970 up.
+    let micros = |at: Timestamp| at.as_nanosecond().div_euclid(1_000);
+    let (span, anchor, after) = (span.as_micros(), micros(anchor), micros(after));
     // Never at the anchor itself: that is when the job was made.
     let n = ((after - anchor).div_euclid(span) + 1).max(1);
     Timestamp::from_microsecond(i64::try_from(anchor + n * span).ok()?).ok()

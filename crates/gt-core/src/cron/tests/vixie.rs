@@ -209,12 +209,12 @@ fn the_rule_of_vixie_differs_for_a_star_in_the_minute_of_a_fixed_hour_alone() {
     assert_eq!(differing, explained.collect());
 }
 
-fn is_gap_end(at: Timestamp, zone: &TimeZone) -> bool {
+pub(super) fn is_gap_end(at: Timestamp, zone: &TimeZone) -> bool {
     zone.to_offset(at) > zone.to_offset(at - SignedDuration::from_mins(1))
 }
 
 /// Whether the clock has shown this before.
-fn is_repeat(at: Timestamp, zone: &TimeZone) -> bool {
+pub(super) fn is_repeat(at: Timestamp, zone: &TimeZone) -> bool {
     let clock = zone.to_datetime(at);
     (1..=180).any(|n| zone.to_datetime(at - SignedDuration::from_mins(n)) == clock)
 }
