@@ -18,8 +18,8 @@ pub(crate) fn on_clock_set(told: impl Fn() + Send + 'static) -> io::Result<()> {
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
         let never = Itimerspec { it_interval: ONCE, it_value: NEVER };
         timerfd_settime(&timer, flags, &never)?;
-        let mut times = [0_u8; 8];
-        rustix::io::read(&timer, &mut times)
+        let mut n_rings = [0_u8; 8];
+        rustix::io::read(&timer, &mut n_rings)
     };
     thread::spawn(move || {
         loop {

@@ -169,10 +169,19 @@ impl Store {
     /// Jobs, whose slot comes first first; those without one last.
     pub fn jobs(&mut self, with_beats: bool, limit: Option<usize>) -> std::result::Result<Vec<Job>, StoreError> {
         self.read(|tx| {
-            let sql = format!("{SELECT} WHERE is_beat <= ?1 ORDER BY next_at IS NULL, next_at, id LIMIT ?2");
-            let mut query = tx.prepare_cached(&sql)?;
-            let limit = limit.map_or(-1, |limit| limit as i64);
-            Ok(query.query_map(params![with_beats, limit], from_row)?.collect::<rusqlite::Result<_>>()?)
+            let mut jobs = Vec::new();
+            // One after the other, so that each is an index and nothing has to be sorted.
+            for part in [
+                "next_at IS NOT NULL AND is_beat <= ?1 ORDER BY next_at, id",
+                "next_at IS NULL AND is_beat <= ?1 ORDER BY id",
+            ] {
+                let left = limit.map_or(-1, |limit| limit.saturating_sub(jobs.len()) as i64);
+                let mut query = tx.prepare_cached(&format!("{SELECT} WHERE {part} LIMIT ?2"))?;
+                for job in query.query_map(params![with_beats, left], from_row)? {
+                    jobs.push(job?);
+                }
+            }
+            Ok(jobs)
         })
     }
 

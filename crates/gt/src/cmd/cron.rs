@@ -51,10 +51,10 @@ enum CronCommand {
 
 pub(crate) fn run(context: &Context, args: CronArgs) -> Result<ExitCode, Failure> {
     match args.command {
-        CronCommand::Add(args) => add::run(context, *args)?,
+        CronCommand::Add(args) => add::run(context, &args)?,
         CronCommand::List(args) => list::run(context, &args)?,
         CronCommand::Show(args) => show::run(context, &args)?,
-        CronCommand::Edit(args) => edit::run(context, *args)?,
+        CronCommand::Edit(args) => edit::run(context, &args)?,
         CronCommand::Pause(args) => switch::pause(context, &args)?,
         CronCommand::Resume(args) => switch::resume(context, &args)?,
         CronCommand::Remove(args) => switch::remove(context, &args)?,

@@ -14,13 +14,10 @@ fn on(day: &str, text: &str, zone_name: &str) -> String {
 }
 
 fn table(patterns: &[&str], days: &[(&str, &str)]) -> String {
-    let mut told = String::new();
-    for pattern in patterns {
-        for (day, zone) in days {
-            told += &format!("{pattern:<16} {day} {zone:<20} {}\n", on(day, pattern, zone));
-        }
-    }
-    told
+    let row =
+        |pattern: &str, day: &str, zone: &str| format!("{pattern:<16} {day} {zone:<20} {}\n", on(day, pattern, zone));
+    let rows = patterns.iter().flat_map(|pattern| days.iter().map(move |(day, zone)| row(pattern, day, zone)));
+    rows.collect()
 }
 
 const NEW_YORK_AND_BERLIN: &[(&str, &str)] = &[

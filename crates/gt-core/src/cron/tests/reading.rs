@@ -57,6 +57,7 @@ fn one_thing_can_be_written_in_several_ways() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one snapshot, read as a whole")]
 fn what_is_wrong_is_refused_with_the_field_and_the_part() {
     let wrong = [
         "",

@@ -33,10 +33,10 @@ pub(super) struct AddArgs {
     how: HowArgs,
 }
 
-pub(super) fn run(context: &Context, args: AddArgs) -> Result<(), Failure> {
+pub(super) fn run(context: &Context, args: &AddArgs) -> Result<(), Failure> {
     let town = context.town()?;
     let settings = context.settings(&town)?;
-    let plan = make(context, &args, &settings)?;
+    let plan = make(context, args, &settings)?;
     let mut store = context.store()?;
     check_sling(context, &town, &plan.payload, &settings)?;
     let job = store.add_jobs(&[plan], &context.stamp())?.remove(0);

@@ -32,14 +32,14 @@ pub(super) struct EditArgs {
     how: HowArgs,
 }
 
-pub(super) fn run(context: &Context, args: EditArgs) -> Result<(), Failure> {
+pub(super) fn run(context: &Context, args: &EditArgs) -> Result<(), Failure> {
     let town = context.town()?;
     let settings = context.settings(&town)?;
     let mut store = context.store()?;
     // Everything is read before anything is changed.
     let before = store.job(&args.job)?;
     let mut after = before.plan.clone();
-    change_when(context, &args, &mut after)?;
+    change_when(context, args, &mut after)?;
     if let Some(payload) = plan::payload(&args.what, &settings)? {
         check_sling(context, &town, &payload, &settings)?;
         after.payload = payload;

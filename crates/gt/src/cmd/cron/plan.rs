@@ -108,20 +108,19 @@ pub(super) fn zone(name: Option<&str>) -> Result<(TimeZone, String), Failure> {
         let name = zone.iana_name().filter(|name| TimeZone::get(name).is_ok()).unwrap_or("UTC").to_owned();
         return Ok((zone, name));
     };
-    match TimeZone::get(name) {
-        Ok(zone) => Ok((zone.clone(), zone.iana_name().unwrap_or(name).to_owned())),
-        Err(_) => {
-            let known: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
-            let ends_so = |zone: &&String| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
-            let mut meant: Vec<String> = known.iter().filter(ends_so).take(3).cloned().collect();
-            meant.extend(near::closest(name, known.iter().map(String::as_str)));
-            let hint = match meant.as_slice() {
-                [] => "name it as in `Europe/Berlin` or `UTC`".to_owned(),
-                meant => format!("did you mean {}?", meant.join(" or ")),
-            };
-            Err(Failure::new(Kind::Usage, format!("there is no time zone `{}`", one_line(name))).hint(hint))
-        }
+    if let Ok(zone) = TimeZone::get(name) {
+        let name = zone.iana_name().unwrap_or(name).to_owned();
+        return Ok((zone, name));
     }
+    let known: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
+    let ends_so = |zone: &&String| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
+    let mut meant: Vec<String> = known.iter().filter(ends_so).take(3).cloned().collect();
+    meant.extend(near::closest(name, known.iter().map(String::as_str)));
+    let hint = match meant.as_slice() {
+        [] => "name it as in `Europe/Berlin` or `UTC`".to_owned(),
+        meant => format!("did you mean {}?", meant.join(" or ")),
+    };
+    Err(Failure::new(Kind::Usage, format!("there is no time zone `{}`", one_line(name))).hint(hint))
 }
 
 /// The schedule that was asked for; `None`: none was.
@@ -157,11 +156,10 @@ pub(super) fn span(flag: &str, text: &str) -> Result<SignedDuration, Failure> {
 /// What it is to do; `None`: nothing was said of that.
 pub(super) fn payload(args: &WhatArgs, settings: &Settings) -> Result<Option<Payload>, Failure> {
     let is_sling = !args.sling.is_empty() || args.new.is_some();
-    let refuse = |is_wrong: bool, flag: &str, with: &str| match is_wrong {
-        true => {
-            Err(Failure::new(Kind::Usage, format!("`{flag}` goes with {with} only")).hint("see `gt cron add --help`"))
-        }
-        false => Ok(()),
+    let refuse = |is_wrong: bool, flag: &str, with: &str| {
+        let refusal =
+            || Failure::new(Kind::Usage, format!("`{flag}` goes with {with} only")).hint("see `gt cron add --help`");
+        if is_wrong { Err(refusal()) } else { Ok(()) }
     };
     refuse(args.session.is_some() && args.message.is_none(), "--session", "`--message`")?;
     refuse(args.formula.is_some() && !is_sling, "--formula", "`--sling` and `--new`")?;

@@ -1,7 +1,5 @@
 //! `gt cron runs`: what became of each time. // SPEC K4
 
-use std::fmt::Write as _;
-
 use clap::Args;
 use gt_core::job::FireStatus;
 use gt_core::text::one_line;
@@ -85,13 +83,13 @@ fn words(fire: &Fire, now: Timestamp) -> String {
         (status, ..) => status.as_str().to_owned(),
     };
     if let Some(ms) = duration_ms(fire) {
-        let _ = write!(text, " in {}.{:03} s", ms / 1000, ms % 1000);
+        text.extend([format!(" in {}.{:03} s", ms / 1000, ms % 1000)]);
     }
     if fire.attempt > 1 {
-        let _ = write!(text, ", attempt {}", fire.attempt);
+        text.extend([format!(", attempt {}", fire.attempt)]);
     }
     if let Some(error) = &fire.error {
-        let _ = write!(text, ": {}", one_line(error));
+        text.extend([": ", &one_line(error)]);
     }
     let more = match (fire.delivery.as_deref(), &fire.delivery_error) {
         (None | Some("none"), None) => String::new(),
