@@ -56,8 +56,11 @@ pub(super) fn when(text: &str) -> Result<When, BadWhen> {
 
 /// A date and a time with a `T` between them, as two words.
 fn time_apart(lower: &str) -> String {
-    match (lower.get(..10), lower.get(10..)) {
-        (Some(date), Some(rest)) if is_iso(date) && rest.starts_with('t') => format!("{date} {}", &rest[1..]),
+    let time = lower.get(10..).and_then(|rest| rest.strip_prefix('t'));
+    match (lower.get(..10), time) {
+        (Some(date), Some(time)) if is_iso(date) && time.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("{date} {time}")
+        }
         _ => lower.to_owned(),
     }
 }
@@ -113,8 +116,7 @@ fn time_of_day(day: &str, words: &[&str], text: &str) -> Result<Time, BadWhen> {
         return Err(bare_number(&word, day));
     }
     let half = ["am", "pm"].into_iter().find(|half| word.ends_with(half));
-    let numbers: Vec<&str> =
-        word.trim_end_matches(|c: char| half.is_some() && c.is_ascii_alphabetic()).split(':').collect();
+    let numbers: Vec<&str> = word.strip_suffix(half.unwrap_or_default()).unwrap_or(&word).split(':').collect();
     if numbers.len() > 3 || !numbers.iter().all(|number| is_number(number)) {
         return Err(unknown());
     }

@@ -39,10 +39,7 @@ impl BadWhen {
                 "say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`".to_owned()
             }
             BadWhen::NotALength { .. } => "say `in 90m`, `in 2h30m` or `in 3d`".to_owned(),
-            BadWhen::BareNumber { number, day } if day.is_empty() => {
-                format!("say `{number}:00`, `in {number}m` or `in {number}h`")
-            }
-            BadWhen::BareNumber { number, day } => format!("say `{day} {number}:00`, or `{day} {number}pm`"),
+            BadWhen::BareNumber { number, day } => bare_number_hint(number, day),
             BadWhen::NoTime { day } => format!("say `{day} 9:00`"),
             BadWhen::DateOrder { .. } | BadWhen::NotADay { .. } => {
                 "say year, month, day and time: `2026-12-01 9:00`".to_owned()
@@ -52,5 +49,19 @@ impl BadWhen {
             BadWhen::Twice { first, second, .. } => format!("say `{first}` or `{second}`"),
             BadWhen::Past { time, .. } => format!("say a time to come: `tomorrow {time}`, `in 1h`"),
         }
+    }
+}
+
+/// Only what would be taken: not each number is an hour, or can be followed by `pm`.
+fn bare_number_hint(number: &str, day: &str) -> String {
+    let hour = number.parse::<u8>().ok().filter(|hour| *hour < 24);
+    match (hour, day) {
+        (Some(0), "") => format!("say `{number}:00`"),
+        (Some(_), "") => format!("say `{number}:00`, `in {number}m` or `in {number}h`"),
+        (Some(1..=12), day) => format!("say `{day} {number}:00`, or `{day} {number}pm`"),
+        (Some(_), day) => format!("say `{day} {number}:00`"),
+        (None, "") if number.len() < 6 => format!("say `in {number}m` or `in {number}h`"),
+        (None, "") => "say `9:00`, `in 90m` or `in 3d`".to_owned(),
+        (None, day) => format!("say `{day} 9:00`"),
     }
 }

@@ -136,7 +136,9 @@ fn what_is_unclear_is_refused_with_what_to_type() {
         "13pm",
         "0am",
         "9:00 xm",
+        "2026-12-01Tat 9:00",
         "9am pm",
+        "9xpm",
         "1:2:3:4",
         "in a while",
         "in 5 parsecs",
@@ -158,7 +160,7 @@ fn what_is_unclear_is_refused_with_what_to_type() {
     in 9                         `9` could be a time of day, or a number of minutes or hours
                                    say `9:00`, `in 9m` or `in 9h`
     2026                         `2026` could be a time of day, or a number of minutes or hours
-                                   say `2026:00`, `in 2026m` or `in 2026h`
+                                   say `in 2026m` or `in 2026h`
     tomorrow                     `tomorrow` says no time of day
                                    say `tomorrow 9:00`
     tomorrow 9                   `9` could be a time of day, or a number of minutes or hours
@@ -207,7 +209,12 @@ fn what_is_unclear_is_refused_with_what_to_type() {
                                    say `9:00`, `21:30` or `9:30pm`
     9:00 xm                      `9:00 xm` is not a time
                                    say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
-    9am pm                       Wed 2026-11-18 21:00:00-05:00
+    2026-12-01Tat 9:00           `2026-12-01Tat 9:00` is not a time
+                                   say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
+    9am pm                       `9am pm` is not a time
+                                   say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
+    9xpm                         `9xpm` is not a time
+                                   say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
     1:2:3:4                      `1:2:3:4` is not a time
                                    say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
     in a while                   `in a while` is not a length of time
@@ -228,6 +235,25 @@ fn what_is_unclear_is_refused_with_what_to_type() {
                                    say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
     [31mred                     `�[31mred` is not a time
                                    say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
+    ");
+}
+
+#[test]
+fn what_is_offered_for_a_bare_number_can_be_taken() {
+    let texts = ["0", "12", "24", "123456789", "tomorrow 0", "tomorrow 12", "friday 13", "tomorrow 24"];
+    let hints = texts.map(|text| {
+        let refusal = parse_at(text, WEDNESDAY.parse().expect("an instant"), &zone("America/New_York"));
+        format!("{text:<12} {}\n", refusal.expect_err("it is unclear").hint())
+    });
+    insta::assert_snapshot!(hints.concat(), @"
+    0            say `0:00`
+    12           say `12:00`, `in 12m` or `in 12h`
+    24           say `in 24m` or `in 24h`
+    123456789    say `9:00`, `in 90m` or `in 3d`
+    tomorrow 0   say `tomorrow 0:00`
+    tomorrow 12  say `tomorrow 12:00`, or `tomorrow 12pm`
+    friday 13    say `friday 13:00`
+    tomorrow 24  say `tomorrow 9:00`
     ");
 }
 

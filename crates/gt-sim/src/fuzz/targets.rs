@@ -2,14 +2,18 @@
 
 mod agent_events;
 mod config;
+mod cron;
 mod exec;
 mod fields;
 mod formula;
+mod heartbeat;
+mod job;
 mod jsonl;
 mod keeper;
 mod output;
 mod session_names;
 mod units;
+mod when;
 mod words;
 
 use super::Target;
@@ -18,13 +22,17 @@ use super::Target;
 pub const ALL: &[Target] = &[
     agent_events::TARGET,
     config::TARGET,
+    cron::TARGET,
     exec::TARGET,
     fields::TARGET,
     formula::TARGET,
+    heartbeat::TARGET,
+    job::TARGET,
     jsonl::TARGET,
     keeper::TARGET,
     output::TARGET,
     session_names::TARGET,
     units::TARGET,
+    when::TARGET,
     words::TARGET,
 ];

@@ -81,6 +81,26 @@ fn units_of_settings_keep_their_promises() {
 }
 
 #[test]
+fn schedules_of_cron_keep_their_promises() {
+    check("cron", 1_000);
+}
+
+#[test]
+fn times_that_people_type_keep_their_promises() {
+    check("when", 1_000);
+}
+
+#[test]
+fn heartbeats_keep_their_promises() {
+    check("heartbeat", 2_000);
+}
+
+#[test]
+fn what_is_kept_of_jobs_keeps_its_promises() {
+    check("job", 500);
+}
+
+#[test]
 fn single_words_keep_their_promises() {
     check("words", 800);
 }
@@ -168,7 +188,8 @@ fn each_seed_is_heard_of_before_its_input_is_tried() {
 
 #[test]
 fn what_cannot_be_searched_is_refused_in_a_sentence() {
-    let names = "agent-events, config, exec, fields, formula, jsonl, keeper, output, session-names, units, words";
+    let names = "agent-events, config, cron, exec, fields, formula, heartbeat, job, jsonl, keeper, output, session-names, \
+                 units, when, words";
     for (args, wanted) in [
         (&["--target", "word"][..], format!("there is no target `word`; there are {names}")),
         (&["--target"], "`--target` needs a value".to_owned()),
