@@ -80,7 +80,7 @@ fn main() {
     let is_flat = passes.is_none_or(|passes| passes.is_well());
     println!();
     let is_fed = convoys::report(rounds);
-    if pairs.iter().any(|pair| pair.ratio() > pair.most) || !idle.is_well() || !is_flat || !is_fed {
+    if pairs.iter().any(|pair| pair.ratio() > pair.most) || !idle.is_well(idle::MEMORY_MB_MAX) || !is_flat || !is_fed {
         std::process::exit(1);
     }
 }

@@ -22,7 +22,7 @@ impl Machine {
         }
         fs::create_dir_all(folder.join("bin")).expect("cargo's folder for tests is writable");
         let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-program.sh");
-        for program in programs.iter().chain(&["bash", "cargo", "id", "tmux"]) {
+        for program in programs.iter().chain(&["bash", "cargo", "faketime", "id", "tmux"]) {
             symlink(&fake, folder.join("bin").join(program)).expect("the folder is fresh");
         }
         let settings = vec![

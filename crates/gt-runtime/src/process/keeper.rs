@@ -207,13 +207,7 @@ impl Keeper {
         let keeper = self.runs.keeper().to_owned();
         let mut spawner = Spawner::new(&batch.shared_env, &keeper);
         let mut results: Results = vec![None; batch.launches.len()];
-        for (at, launch) in batch.launches.iter().enumerate() {
-            results[at] = match (self.known_handle(&launch.run), launch.place) {
-                (Some(handle), _) => Some(Ok(handle)),
-                (None, Place::Process | Place::Here) => Some(self.start_process(launch, &mut spawner)),
-                (None, Place::Terminal) => None,
-            };
-        }
+        while self.start_processes(batch, &keeper, &mut results) {}
         while results.iter().any(Option::is_none) {
             self.start_in_terminals(&batch.launches, &mut spawner, &mut results);
         }
@@ -221,9 +215,27 @@ impl Keeper {
         results.into_iter().flatten().collect()
     }
 
-    fn start_process<'a>(&mut self, launch: &'a Launch, spawner: &mut Spawner<'a>) -> Result<Handle, StartError> {
-        let started = spawner.spawn(launch);
-        started.inspect(|handle| self.runs.insert_child(&launch.run, handle, &mut self.events))
+    /// Starts plain processes that have no result yet; of launches of the same run the first. Says whether there were some.
+    fn start_processes(&mut self, batch: &Batch, keeper: &str, results: &mut Results) -> bool {
+        let (mut places, mut wanted, mut runs) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for (at, launch) in batch.launches.iter().enumerate() {
+            if results[at].is_some() {
+                continue;
+            }
+            if let Some(handle) = self.known_handle(&launch.run) {
+                results[at] = Some(Ok(handle));
+            } else if launch.place != Place::Terminal && runs.insert(&launch.run) {
+                places.push(at);
+                wanted.push(launch);
+            }
+        }
+        for (at, started) in places.into_iter().zip(spawn::spawn_all(&wanted, &batch.shared_env, keeper)) {
+            if let Ok(handle) = &started {
+                self.runs.insert_child(&batch.launches[at].run, handle, &mut self.events);
+            }
+            results[at] = Some(started);
+        }
+        !wanted.is_empty()
     }
 
     /// Starts what has no result yet, all at once. Of launches of the same run the first: whether another is needed

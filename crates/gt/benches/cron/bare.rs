@@ -1,30 +1,26 @@
 //! The same without us: a loop that sleeps until each time, and starts a process.
 
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::{self, Start};
+use crate::town::PROGRAM;
 use crate::watch::wait;
 
-/// Starts a process at each of these times, and says when they had their first instructions.
-pub(crate) fn starts(dir: &Path, slots: &[Timestamp]) -> Vec<Start> {
-    let file = dir.join("bare");
-    let argv = agent::argv(&file);
-    let mut children: Vec<Child> = slots.iter().map(|slot| start(&argv, *slot)).collect();
+/// Starts a process at each of these times, and says how late each had started.
+pub(crate) fn lateness(slots: &[Timestamp]) -> Vec<Duration> {
+    let (mut children, late): (Vec<Child>, Vec<Duration>) = slots.iter().map(|slot| start(*slot)).unzip();
     for child in &mut children {
         child.wait().expect("it is a child");
     }
-    agent::starts(&file)
+    late
 }
 
-fn start(argv: &[String], slot: Timestamp) -> Child {
+fn start(slot: Timestamp) -> (Child, Duration) {
     if let Ok(span) = Duration::try_from(slot.duration_since(Timestamp::now())) {
         wait(span);
     }
-    let mut command = Command::new(&argv[0]);
-    command.args(&argv[1..]).env("GT_SLOT", slot.to_string()).stdin(Stdio::null()).stdout(Stdio::null());
-    command.spawn().expect("the program starts")
+    let child = Command::new(PROGRAM).stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts");
+    (child, Duration::try_from(Timestamp::now().duration_since(slot)).unwrap_or_default())
 }

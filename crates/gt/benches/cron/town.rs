@@ -1,22 +1,23 @@
 //! A town with very many jobs, and a waiting daemon.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gt_core::cron::Expr;
 use gt_core::job::{FireStatus, Missed, Payload, Schedule, every};
 use gt_engine::Town as Place;
-use gt_store::{FireFilter, JobPlan, Stamp, Store};
+use gt_store::{Fire, FireFilter, JobPlan, Stamp, Store};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 
-use crate::agent::{self, Start};
 use crate::watch::wait;
 
 const GT: &str = env!("CARGO_BIN_EXE_gt");
 const PATIENCE: Duration = Duration::from_mins(2);
+/// What each job starts: it does nothing, so that nothing but the starting is measured.
+pub(crate) const PROGRAM: &str = "/bin/true";
 /// Jobs that are added together.
 const TOGETHER: usize = 1_000;
 
@@ -30,10 +31,10 @@ impl Town {
     pub(crate) fn new(n_jobs: usize, lane: usize) -> Town {
         let dir = tempfile::Builder::new().prefix("bench-").tempdir().expect("a temporary directory");
         run(Command::new(GT).current_dir(dir.path()).arg("init"));
-        let argv = agent::argv(&dir.path().join("starts"));
+        let argv = [PROGRAM];
         let config = format!(
             "default_agent = \"bench\"\nruntime = \"process\"\nguards.load_per_core = 0\nserver.bind = \"127.0.0.1:0\"\n\
-             lanes.cron = {lane}\n[agents.bench]\nheadless = {argv:?}\n"
+             daemon.heartbeat = \"1h\"\nlanes.cron = {lane}\n[agents.bench]\nheadless = {argv:?}\n"
         );
         fs::write(dir.path().join("town.toml"), config).expect("the town can be written");
         let mut store = open(dir.path());
@@ -58,10 +59,6 @@ impl Town {
         self.daemon.id()
     }
 
-    pub(crate) fn root(&self) -> PathBuf {
-        self.dir.path().to_owned()
-    }
-
     /// Adds jobs that run once, at these times.
     pub(crate) fn add(&self, slots: &[Timestamp]) {
         let name = |n: usize| format!("once-{}-{n}", slots[0].as_microsecond());
@@ -71,29 +68,22 @@ impl Town {
         store.add_jobs(&plans, &stamp()).expect("they are new");
     }
 
-    /// Waits until so many have started, and says when.
-    pub(crate) fn await_starts(&self, n: usize) -> Vec<Start> {
+    /// Waits until all that was due at these times is over, and says how late each had started.
+    pub(crate) fn lateness(&self, slots: &[Timestamp]) -> Vec<Duration> {
+        let mut store = open(self.dir.path());
+        let (first, last) = (slots[0], slots[slots.len() - 1]);
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let starts = agent::starts(&self.dir.path().join("starts"));
-            if starts.len() >= n {
-                assert_eq!(starts.len(), n, "each once");
-                return starts;
+            let filter = FireFilter { status: Some(FireStatus::Ok), limit: Some(slots.len()), ..FireFilter::default() };
+            let mut fires = store.fires(&filter).expect("it answers");
+            fires.retain(|fire| fire.slot >= first && fire.slot <= last);
+            if fires.len() == slots.len() {
+                return fires.iter().map(late).collect();
             }
-            assert!(Instant::now() < deadline, "{} of {n} have started", starts.len());
+            assert!(Instant::now() < deadline, "{} of {} have run", fires.len(), slots.len());
             // The machine belongs to what is measured.
-            wait(Duration::from_millis(100));
+            wait(Duration::from_millis(500));
         }
-    }
-
-    /// Waits until all that is due is over, and forgets the starts.
-    pub(crate) fn settle(&self) {
-        let mut store = open(self.dir.path());
-        let filter = FireFilter { status: Some(FireStatus::Running), limit: Some(1), ..FireFilter::default() };
-        while !store.fires(&filter).expect("it answers").is_empty() {
-            wait(Duration::from_millis(20));
-        }
-        fs::remove_file(self.dir.path().join("starts")).unwrap_or_default();
     }
 
     /// How long a command takes.
@@ -114,6 +104,11 @@ impl Drop for Town {
         self.daemon.kill().unwrap_or_default();
         self.daemon.wait().map(drop).unwrap_or_default();
     }
+}
+
+fn late(fire: &Fire) -> Duration {
+    let started = fire.started_at.expect("it has run");
+    Duration::try_from(started.duration_since(fire.slot)).unwrap_or_default()
 }
 
 fn run(command: &mut Command) {

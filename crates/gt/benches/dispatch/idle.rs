@@ -8,6 +8,7 @@ use crate::watch::Idle;
 
 const OPEN: usize = 1_000;
 const BLOCKED: usize = 50;
+pub(crate) const MEMORY_MB_MAX: u64 = 30;
 
 pub(crate) fn measure(span: Duration) -> Idle {
     let town = Town::new(4, agent::STAMP);
@@ -19,5 +20,5 @@ pub(crate) fn measure(span: Duration) -> Idle {
 }
 
 pub(crate) fn table(idle: &Idle) -> String {
-    idle.table(&format!("{OPEN} open beads, {BLOCKED} scheduled but blocked"))
+    idle.table(&format!("{OPEN} open beads, {BLOCKED} scheduled but blocked"), MEMORY_MB_MAX)
 }

@@ -28,9 +28,10 @@ impl Idle {
         }
     }
 
-    /// CPU that rounds to 0.0 % of a core, no wake-up, no subprocess, under 30 MB.
-    pub(crate) fn is_well(&self) -> bool {
-        self.cpu_percent() < 0.05 && self.wake_ups == 0 && self.children == 0 && self.memory_kb < 30_000
+    /// CPU that rounds to 0.0 % of a core, no wake-up, no subprocess, little memory.
+    pub(crate) fn is_well(&self, memory_mb_max: u64) -> bool {
+        let is_small = self.memory_kb < memory_mb_max * 1000;
+        self.cpu_percent() < 0.05 && self.wake_ups == 0 && self.children == 0 && is_small
     }
 
     fn cpu_percent(&self) -> f64 {
@@ -38,12 +39,12 @@ impl Idle {
         self.cpu_ticks as f64 / self.watched.as_secs_f64()
     }
 
-    pub(crate) fn table(&self, beside: &str) -> String {
-        let verdict = if self.is_well() { "met" } else { "**not met**" };
+    pub(crate) fn table(&self, beside: &str, memory_mb_max: u64) -> String {
+        let verdict = if self.is_well(memory_mb_max) { "met" } else { "**not met**" };
         format!(
             "| idle daemon, {beside} | limit | measured |\n|---|--:|--:|\n\
              | CPU of a core over {} s | 0.0 % | {:.1} % |\n| wake-ups, and so queries | 0 | {} |\n\
-             | subprocesses | 0 | {} |\n| memory | 30 MB | {:.1} MB |\n\nIdle limits: {verdict}.",
+             | subprocesses | 0 | {} |\n| memory | {memory_mb_max} MB | {:.1} MB |\n\nIdle limits: {verdict}.",
             self.watched.as_secs(),
             self.cpu_percent(),
             self.wake_ups,

@@ -446,10 +446,10 @@ const DISPATCHING: &[Defect] = &[
         what: "A start whose answer was lost is recorded as made.",
         edits: &[Edit {
             file: DISPATCH,
-            from: r"Ok(handle) => Ok(started(claimed.run(), &ready, &handle)),",
-            to: r#"Ok(handle) => Ok(started(claimed.run(), &ready, &handle)),
+            from: r"Ok(handle) => Ok(started(claimed.run(), &ready, &handle, stamp.now)),",
+            to: r#"Ok(handle) => Ok(started(claimed.run(), &ready, &handle, stamp.now)),
                     Err(StartError::Unknown { .. }) if crate::defect("lost-answer-taken-for-started") => {
-                        Ok(started(claimed.run(), &ready, &Handle { pid: 0, birth: 0 }))
+                        Ok(started(claimed.run(), &ready, &Handle { pid: 0, birth: 0 }, stamp.now))
                     }"#,
         }],
     },

@@ -1,6 +1,7 @@
 //! Endings that nobody has acknowledged yet, each in a file, so that they outlive the keeper.
 //!
-//! The keeper is the only writer, and reads the files once, when it starts.
+//! The keeper is the only writer, and reads the files once, when it starts. A file that is not needed any more is put aside and
+//! used again: a file system that has deleted thousands of files takes long to make the next one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,9 +18,16 @@ pub(super) struct Ended {
     pub ending: Ending,
 }
 
+/// So many files are put aside at the most.
+const SPARE_MAX: usize = 256;
+
 #[derive(Debug)]
 pub(super) struct Endings {
     dir: PathBuf,
+    /// Files that may be written anew.
+    spare: Vec<PathBuf>,
+    /// How many names have been given to them.
+    n_spare: usize,
     /// With whether the file is written.
     by_run: BTreeMap<String, (Ended, bool)>,
 }
@@ -34,6 +42,9 @@ impl Endings {
     pub(super) fn load(keeper_dir: &Path) -> io::Result<Self> {
         let dir = keeper_dir.join("ended");
         fs::create_dir_all(&dir)?;
+        let aside = keeper_dir.join("spare");
+        fs::create_dir_all(&aside)?;
+        let spare: Vec<PathBuf> = fs::read_dir(&aside)?.flatten().map(|file| file.path()).collect();
         let mut by_run = BTreeMap::new();
         for file in fs::read_dir(&dir)? {
             let path = file?.path();
@@ -43,7 +54,8 @@ impl Endings {
                 None => fs::remove_file(&path)?,
             }
         }
-        Ok(Self { dir, by_run })
+        let n_spare = spare.iter().filter_map(|path| path.file_name()?.to_str()?.parse().ok()).max().unwrap_or(0);
+        Ok(Self { dir, spare, n_spare, by_run })
     }
 
     pub(super) fn handle(&self, run: &str) -> Option<Handle> {
@@ -57,7 +69,7 @@ impl Endings {
 
     /// Keeps an ending; in memory only when it cannot be written.
     pub(super) fn insert(&mut self, run: &str, ended: Ended) -> io::Result<()> {
-        let written = write(&self.dir, run, &ended);
+        let written = write(&self.dir, self.spare.pop(), run, &ended);
         self.by_run.insert(run.to_owned(), (ended, written.is_ok()));
         written
     }
@@ -66,7 +78,7 @@ impl Endings {
     pub(super) fn write_rest(&mut self) -> io::Result<()> {
         for (run, (ended, is_written)) in &mut self.by_run {
             if !*is_written {
-                write(&self.dir, run, ended)?;
+                write(&self.dir, None, run, ended)?;
                 *is_written = true;
             }
         }
@@ -80,8 +92,19 @@ impl Endings {
     pub(super) fn forget(&mut self, run: &str) {
         if self.by_run.remove(run).is_some() {
             // If it stays, the next keeper tells of it again, and it is acknowledged again.
-            fs::remove_file(file_of(&self.dir, run)).ok();
+            self.put_aside(&file_of(&self.dir, run)).ok();
         }
+    }
+
+    fn put_aside(&mut self, path: &Path) -> io::Result<()> {
+        if self.spare.len() >= SPARE_MAX {
+            return fs::remove_file(path);
+        }
+        self.n_spare += 1;
+        let aside = self.dir.with_file_name("spare").join(self.n_spare.to_string());
+        fs::rename(path, &aside)?;
+        self.spare.push(aside);
+        Ok(())
     }
 }
 
@@ -95,8 +118,8 @@ fn read(path: &Path) -> Option<(String, Ended)> {
     Some((run, ended))
 }
 
-fn write(dir: &Path, run: &str, ended: &Ended) -> io::Result<()> {
-    let draft = dir.join(format!("{run}.tmp"));
+fn write(dir: &Path, spare: Option<PathBuf>, run: &str, ended: &Ended) -> io::Result<()> {
+    let draft = spare.unwrap_or_else(|| dir.join(format!("{run}.tmp")));
     let written = fs::write(&draft, serde_json::to_vec(ended)?).and_then(|()| fs::rename(&draft, file_of(dir, run)));
     match written {
         // The directory is gone, and the town with it: nobody will ever ask.

@@ -6,10 +6,13 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::num::NonZero;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -19,6 +22,9 @@ use super::program;
 use crate::memory;
 use crate::process::table;
 use crate::{Handle, Launch, StartError};
+
+/// Threads that help to start processes, at the most.
+const HELPERS_MAX: usize = 3;
 
 pub(super) struct Spawner<'a> {
     shared_env: &'a [(String, String)],
@@ -42,6 +48,40 @@ impl Prepared<'_> {
         let given = self.shared_env.iter().chain(self.env).map(|(name, value)| (name.as_str(), value.as_str()));
         given.chain([("GT_RUN", self.run), ("GT_KEEPER", self.keeper)])
     }
+}
+
+/// Starts processes in their order, as many at a time as there are processors for: most of a start is waiting for the new
+/// process to get that far.
+pub(super) fn spawn_all<'a>(
+    launches: &[&'a Launch],
+    shared_env: &'a [(String, String)],
+    keeper: &'a str,
+) -> Vec<Result<Handle, StartError>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut spawner = Spawner::new(shared_env, keeper);
+        let mut started = Vec::new();
+        while let Some((at, launch)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            launches.get(at).map(|launch| (at, *launch))
+        } {
+            started.push((at, spawner.spawn(launch)));
+        }
+        started
+    };
+    let n_helpers = thread::available_parallelism().map_or(1, NonZero::get).min(launches.len()).saturating_sub(1);
+    let mut all = thread::scope(|scope| {
+        // Where there is no room for a thread, one does it alone.
+        let helper = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let helpers: Vec<_> = (0..n_helpers.min(HELPERS_MAX)).filter_map(helper).collect();
+        let mut all = work();
+        for helper in helpers {
+            all.extend(helper.join().expect("starting does not panic"));
+        }
+        all
+    });
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, started)| started).collect()
 }
 
 impl<'a> Spawner<'a> {

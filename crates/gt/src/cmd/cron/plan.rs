@@ -141,8 +141,8 @@ pub(super) fn schedule(args: &WhenArgs, zone: &TimeZone, now: Timestamp) -> Resu
 }
 
 pub(super) fn bad_expr(bad: &gt_core::cron::BadExpr) -> Failure {
-    Failure::new(Kind::Usage, bad.to_string())
-        .hint("for example `0 9 * * 1-5`, at nine on workdays; try it with `gt cron next EXPR`")
+    let usual = || "for example `0 9 * * 1-5`, at nine on workdays; try it with `gt cron next EXPR`".to_owned();
+    Failure::new(Kind::Usage, bad.to_string()).hint(bad.hint().unwrap_or_else(usual))
 }
 
 pub(super) fn span(flag: &str, text: &str) -> Result<SignedDuration, Failure> {
