@@ -95,7 +95,7 @@ pub struct TurnOf {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
     pub run: String,
-    /// When; `None`: nobody knows better than whoever records it.
+    /// When it really was, which may be a moment before it is recorded; `None`: nobody knows.
     pub at: Option<Timestamp>,
     /// 0, and born at 0: no process of this machine.
     pub pid: u32,
@@ -321,7 +321,7 @@ pub(crate) fn note_started(tx: &Connection, run: &Run, start: &Started, stamp: &
     )?
     .execute(params![
         run.id,
-        micros(start.at.unwrap_or(stamp.now)),
+        micros(stamp.now),
         start.pid,
         start.birth as i64,
         start.branch,
