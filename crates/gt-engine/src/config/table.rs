@@ -163,9 +163,9 @@ pub static KEYS: &[Key] = keys! {
     "cron.timeout" SPAN, is "10m",
         "longest cron run";
     "cron.grace" SPAN, is "1h",
-        "how late a cron run that was missed may still come, unless its job says";
+        "how late a cron run that was missed may come";
     "cron.max_failures" ANY, is "5",
-        "cron runs in a row that may fail before their job is disabled; 0: any";
+        "failures in a row that disable a job; 0: never";
 
     "heartbeat.enabled" Kind::Boolean, is "true",
         "look at HEARTBEAT.md at all; without that file nothing runs";

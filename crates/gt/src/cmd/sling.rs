@@ -146,8 +146,8 @@ fn hand_over(context: &Context, request: &Request, how: How) -> Result<ExitCode,
 
 /// Who was given work does it, and hands none on.
 pub(super) fn refuse_polecat() -> Result<(), Failure> {
-    // Whoever answers in a session, or runs because of the clock, has no bead.
-    let Some(run) = context::variable("GT_RUN").filter(|_| context::variable("GT_BEAD").is_some()) else {
+    // Whoever answers in a session, or runs because of the clock, is no polecat.
+    let Some(run) = context::variable("GT_RUN").filter(|_| context::variable("GT_SESSION").is_none()) else {
         return Ok(());
     };
     Err(Failure::new(Kind::Refused, format!("a polecat does not sling work (this is run {run})"))

@@ -335,7 +335,7 @@ fn a_usage_error_in_json_says_what_is_missing() {
     ! {"error":{"code":"usage","hint":"`--help` shows how to call it","message":"the following required arguments were not provided: <B>"}}
     [exit 2]
     $ gt --json
-    ! {"error":{"code":"usage","hint":"`--help` shows how to call it","message":"'gt' requires a subcommand but one was not provided [subcommands: init, rig, config, bead, create, show, close, ready, sling, formula, status, explain, scheduler, queue, convoy, polecat, refinery, deacon, mail, send, chat, session, lane, trace, daemon, prime, hook, done, handoff, escalate, activity, doctor, demo, completions, man, keeper, agent-event, help]"}}
+    ! {"error":{"code":"usage","hint":"`--help` shows how to call it","message":"'gt' requires a subcommand but one was not provided [subcommands: init, rig, config, bead, create, show, close, ready, sling, formula, status, explain, scheduler, queue, convoy, polecat, refinery, deacon, mail, send, chat, session, lane, cron, heartbeat, trace, daemon, prime, hook, done, handoff, escalate, activity, doctor, demo, completions, man, keeper, agent-event, help]"}}
     [exit 2]
     $ gt raedy --json
     ! {"error":{"code":"usage","hint":"a similar subcommand exists: 'ready'","message":"unrecognized subcommand 'raedy'"}}

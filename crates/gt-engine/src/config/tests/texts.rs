@@ -316,6 +316,8 @@ fn the_template_as_people_see_it() {
 
     # cron.retries = 3                                # retries of a cron run that failed
     # cron.timeout = "10m"                            # longest cron run
+    # cron.grace = "1h"                               # how late a cron run that was missed may come
+    # cron.max_failures = 5                           # failures in a row that disable a job; 0: never
 
     # heartbeat.enabled = true                        # look at HEARTBEAT.md at all; without that file nothing runs
     # heartbeat.interval = "30m"                      # time between two heartbeats

@@ -68,7 +68,7 @@ fn a_broken_edit_keeps_the_last_good_config_and_says_so_and_a_mended_one_is_take
     1 running; the caps are not known until the config is mended
 
     Needs a person (1)
-      ! [TOWN]/town.toml: line 138, column 2: duplicate key in `[scheduler]`
+      ! [TOWN]/town.toml: line 140, column 2: duplicate key in `[scheduler]`
 
     Running (1)
       ● shop/Toast  working   gt-a Do gt-a  since [TIME]
