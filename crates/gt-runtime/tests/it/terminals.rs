@@ -467,7 +467,8 @@ fn a_log_may_lie_anywhere_and_is_written_there(town: &Town) {
     let dir = town.path("C#H #{pid} #(touch made-by-tmux) %H ~");
     fs::create_dir(&dir).unwrap();
     let log = dir.join("it's.log");
-    let launch = Launch { log: log.clone(), ..town.launch("r1", "echo said; exit 3") };
+    // Not in its very last moment: of that tmux may keep nothing.
+    let launch = Launch { log: log.clone(), ..town.launch("r1", "echo said; sleep 1; exit 3") };
     runtime.start(&[launch]).remove(0).unwrap();
     assert_eq!(town.ending(&mut *runtime, &known("r1", None)).code, Some(3));
     assert_eq!(fs::read_to_string(&log).unwrap(), "said\n");
