@@ -230,11 +230,12 @@ impl Fleet {
     pub(crate) fn keepers(&self) -> Vec<u32> {
         let town = self.town.root().display().to_string();
         let (keeper, program) = (format!("{town}/.gt/keeper"), format!("{town}/host/other-host"));
-        let is_keeper = |words: &[String]| {
-            words.windows(2).any(|pair| pair[0] == "keeper" && pair[1] == keeper)
-                || words.contains(&program) && words.last().is_some_and(|verb| verb == "supervise" || verb == "watch")
+        let is_keeper = |pid: u32, words: &[String]| {
+            // Until an agent has executed its program it looks like the keeper, but for the session that is not its own.
+            let is_here = words.windows(2).any(|pair| pair[0] == "keeper" && pair[1] == keeper) && leads_its_session(pid);
+            is_here || words.contains(&program) && words.last().is_some_and(|verb| verb == "supervise" || verb == "watch")
         };
-        let live = commands().filter(|(pid, words)| is_keeper(words) && leads_its_group(*pid).is_some());
+        let live = commands().filter(|(pid, words)| is_keeper(*pid, words) && leads_its_group(*pid).is_some());
         live.map(|(pid, _)| pid).collect()
     }
 
@@ -368,10 +369,20 @@ fn commands() -> impl Iterator<Item = (u32, Vec<String>)> {
     })
 }
 
+/// Whether a live process does.
 fn leads_its_group(pid: u32) -> Option<bool> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let fields = stat_of(pid)?;
     (fields[0] != "Z").then(|| fields[2] == pid.to_string())
+}
+
+fn leads_its_session(pid: u32) -> bool {
+    stat_of(pid).is_some_and(|fields| fields[3] == pid.to_string())
+}
+
+/// What the process table says of a process, from its state on.
+fn stat_of(pid: u32) -> Option<Vec<String>> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
 }
 
 impl Drop for Fleet {
