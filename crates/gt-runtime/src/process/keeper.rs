@@ -162,11 +162,12 @@ impl Keeper {
     }
 
     fn reap(&mut self) {
-        for (pid, status) in self.bell.dead_children() {
-            self.messenger.handle_dead_child(pid);
-            self.spare_own();
-            self.runs.handle_dead_child(pid, status, &mut self.events);
+        let dead = self.bell.dead_children();
+        for (pid, _) in &dead {
+            self.messenger.handle_dead_child(*pid);
         }
+        self.spare_own();
+        self.runs.handle_dead_children(&dead, &mut self.events);
     }
 
     /// Answers what a caller asks now. Who went away has it done all the same; who does not listen has not.
@@ -191,9 +192,7 @@ impl Keeper {
                 Reply::Done
             }
             Request::Acknowledge(runs) => {
-                for run in &runs {
-                    self.endings.forget(run);
-                }
+                self.endings.forget(&runs);
                 Reply::Done
             }
             Request::Watch => {

@@ -58,8 +58,10 @@ pub(super) fn members(mark: Mark<'_>) -> Vec<Entry> {
 
 /// What stands in the table under this number.
 pub(super) fn entry(pid: u32) -> Option<Entry> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse_stat(pid, &String::from_utf8_lossy(&stat))
+    // Its numbers and a short name have room in this.
+    let mut stat = [0; 1024];
+    let n = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut stat).ok()?;
+    parse_stat(pid, &String::from_utf8_lossy(&stat[..n]))
 }
 
 /// A pidfd of exactly this process, if it still lives.

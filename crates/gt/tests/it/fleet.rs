@@ -232,8 +232,10 @@ impl Fleet {
         let (keeper, program) = (format!("{town}/.gt/keeper"), format!("{town}/host/other-host"));
         let is_keeper = |pid: u32, words: &[String]| {
             // Until an agent has executed its program it looks like the keeper, but for the session that is not its own.
-            let is_here = words.windows(2).any(|pair| pair[0] == "keeper" && pair[1] == keeper) && leads_its_session(pid);
-            is_here || words.contains(&program) && words.last().is_some_and(|verb| verb == "supervise" || verb == "watch")
+            let is_here =
+                words.windows(2).any(|pair| pair[0] == "keeper" && pair[1] == keeper) && leads_its_session(pid);
+            is_here
+                || words.contains(&program) && words.last().is_some_and(|verb| verb == "supervise" || verb == "watch")
         };
         let live = commands().filter(|(pid, words)| is_keeper(*pid, words) && leads_its_group(*pid).is_some());
         live.map(|(pid, _)| pid).collect()
@@ -284,9 +286,9 @@ impl Fleet {
         runs.dedup();
         assert_eq!(runs.len(), n_started, "a run was started twice");
         assert_eq!(self.agents(), [], "agents are left");
-        let kept = self.town.path(".gt/keeper/ended");
+        let kept = self.town.path(".gt/keeper/endings");
         self.until_seen("every ending acknowledged", || {
-            fs::read_dir(&kept).map_or(0, std::iter::Iterator::count) == 0 || !self.daemon_lives()
+            fs::metadata(&kept).map_or(0, |file| file.len()) == 0 || !self.daemon_lives()
         });
         self.assert_worktrees_are_known();
         self.town.assert_healthy();

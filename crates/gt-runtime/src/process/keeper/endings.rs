@@ -1,11 +1,11 @@
-//! Endings that nobody has acknowledged yet, each in a file, so that they outlive the keeper.
+//! Endings that nobody has acknowledged yet, in a file, so that they outlive the keeper.
 //!
-//! The keeper is the only writer, and reads the files once, when it starts. A file that is not needed any more is put aside and
-//! used again: a file system that has deleted thousands of files takes long to make the next one.
+//! The keeper is the only writer, and reads the file once, when it starts. It is a journal: a line for each ending and for each
+//! acknowledgement. Once nothing is left of it, it is emptied; when most of it is history, it is written anew.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,17 +18,28 @@ pub(super) struct Ended {
     pub ending: Ending,
 }
 
-/// So many files are put aside at the most.
-const SPARE_MAX: usize = 256;
+/// One line of the journal.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    run: String,
+    /// Nothing: it was acknowledged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<Ended>,
+}
+
+/// A journal that is shorter is not worth being written anew.
+const HISTORY_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Endings {
-    dir: PathBuf,
-    /// Files that may be written anew.
-    spare: Vec<PathBuf>,
-    /// How many names have been given to them.
-    n_spare: usize,
-    /// With whether the file is written.
+    path: PathBuf,
+    journal: File,
+    n_bytes: u64,
+    /// When it is to be written anew.
+    n_bytes_max: u64,
+    /// Whether its last line is not whole.
+    is_torn: bool,
+    /// With whether they are in the journal.
     by_run: BTreeMap<String, (Ended, bool)>,
 }
 
@@ -40,22 +51,20 @@ pub fn is_file_name(run: &str) -> bool {
 
 impl Endings {
     pub(super) fn load(keeper_dir: &Path) -> io::Result<Self> {
-        let dir = keeper_dir.join("ended");
-        fs::create_dir_all(&dir)?;
-        let aside = keeper_dir.join("spare");
-        fs::create_dir_all(&aside)?;
-        let spare: Vec<PathBuf> = fs::read_dir(&aside)?.flatten().map(|file| file.path()).collect();
+        let path = keeper_dir.join("endings");
+        let journal = open(&path)?;
+        let text = fs::read(&path)?;
         let mut by_run = BTreeMap::new();
-        for file in fs::read_dir(&dir)? {
-            let path = file?.path();
-            match read(&path) {
-                Some((run, ended)) => drop(by_run.insert(run, (ended, true))),
-                // Half written when the machine went down: then its run is gone too, as a survey will find.
-                None => fs::remove_file(&path)?,
+        // What is no line was half written when the machine went down: then its run is gone too, as a survey will find.
+        for line in text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok()) {
+            match line.ended {
+                Some(ended) => drop(by_run.insert(line.run, (ended, true))),
+                None => drop(by_run.remove(&line.run)),
             }
         }
-        let n_spare = spare.iter().filter_map(|path| path.file_name()?.to_str()?.parse().ok()).max().unwrap_or(0);
-        Ok(Self { dir, spare, n_spare, by_run })
+        let is_torn = text.last().is_some_and(|last| *last != b'\n');
+        let n_bytes = text.len() as u64;
+        Ok(Self { path, journal, n_bytes, n_bytes_max: HISTORY_BYTES_MAX, is_torn, by_run })
     }
 
     pub(super) fn handle(&self, run: &str) -> Option<Handle> {
@@ -69,19 +78,19 @@ impl Endings {
 
     /// Keeps an ending; in memory only when it cannot be written.
     pub(super) fn insert(&mut self, run: &str, ended: Ended) -> io::Result<()> {
-        let written = write(&self.dir, self.spare.pop(), run, &ended);
+        let line = Line { run: run.to_owned(), ended: Some(ended.clone()) };
+        let written = self.append(&[line]);
         self.by_run.insert(run.to_owned(), (ended, written.is_ok()));
         written
     }
 
     /// Writes what could not be written before.
     pub(super) fn write_rest(&mut self) -> io::Result<()> {
-        for (run, (ended, is_written)) in &mut self.by_run {
-            if !*is_written {
-                write(&self.dir, None, run, ended)?;
-                *is_written = true;
-            }
-        }
+        let rest = self.by_run.iter().filter(|(_, (_, is_written))| !is_written);
+        let lines: Vec<Line> =
+            rest.map(|(run, (ended, _))| Line { run: run.clone(), ended: Some(ended.clone()) }).collect();
+        self.append(&lines)?;
+        self.by_run.values_mut().for_each(|(_, is_written)| *is_written = true);
         Ok(())
     }
 
@@ -89,41 +98,64 @@ impl Endings {
         self.by_run.values().all(|(_, is_written)| *is_written)
     }
 
-    pub(super) fn forget(&mut self, run: &str) {
-        if self.by_run.remove(run).is_some() {
-            // If it stays, the next keeper tells of it again, and it is acknowledged again.
-            self.put_aside(&file_of(&self.dir, run)).ok();
+    /// If they stay in the journal, the next keeper tells of them again, and they are acknowledged again.
+    pub(super) fn forget(&mut self, runs: &[String]) {
+        let known = runs.iter().filter(|run| self.by_run.remove(*run).is_some());
+        let lines: Vec<Line> = known.map(|run| Line { run: run.clone(), ended: None }).collect();
+        if !lines.is_empty() && self.by_run.is_empty() && self.journal.set_len(0).is_ok() {
+            (self.n_bytes, self.is_torn) = (0, false);
+            return;
+        }
+        self.append(&lines).ok();
+        if self.n_bytes > self.n_bytes_max {
+            // What cannot be written anew now is left to grow.
+            self.write_anew().ok();
+            self.n_bytes_max = self.n_bytes.saturating_mul(2).max(HISTORY_BYTES_MAX);
         }
     }
 
-    fn put_aside(&mut self, path: &Path) -> io::Result<()> {
-        if self.spare.len() >= SPARE_MAX {
-            return fs::remove_file(path);
+    fn append(&mut self, lines: &[Line]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
         }
-        self.n_spare += 1;
-        let aside = self.dir.with_file_name("spare").join(self.n_spare.to_string());
-        fs::rename(path, &aside)?;
-        self.spare.push(aside);
+        let mut bytes = if self.is_torn { vec![b'\n'] } else { Vec::new() };
+        bytes.extend(text_of(lines)?);
+        let written = self.journal.write_all(&bytes);
+        self.is_torn = written.is_err();
+        self.n_bytes += bytes.len() as u64;
+        written
+    }
+
+    /// Leaves out what is history.
+    fn write_anew(&mut self) -> io::Result<()> {
+        let known = self.by_run.iter().filter(|(_, (_, is_written))| *is_written);
+        let lines: Vec<Line> =
+            known.map(|(run, (ended, _))| Line { run: run.clone(), ended: Some(ended.clone()) }).collect();
+        let (bytes, draft) = (text_of(&lines)?, self.path.with_extension("draft"));
+        fs::remove_file(&draft).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+        let mut journal = open(&draft)?;
+        journal.write_all(&bytes)?;
+        fs::rename(&draft, &self.path)?;
+        (self.journal, self.n_bytes, self.is_torn) = (journal, bytes.len() as u64, false);
         Ok(())
     }
 }
 
-fn file_of(dir: &Path, run: &str) -> PathBuf {
-    dir.join(format!("{run}.json"))
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
 }
 
-fn read(path: &Path) -> Option<(String, Ended)> {
-    let run = path.file_name()?.to_str()?.strip_suffix(".json")?.to_owned();
-    let ended = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    Some((run, ended))
-}
-
-fn write(dir: &Path, spare: Option<PathBuf>, run: &str, ended: &Ended) -> io::Result<()> {
-    let draft = spare.unwrap_or_else(|| dir.join(format!("{run}.tmp")));
-    let written = fs::write(&draft, serde_json::to_vec(ended)?).and_then(|()| fs::rename(&draft, file_of(dir, run)));
-    match written {
-        // The directory is gone, and the town with it: nobody will ever ask.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        written => written,
+fn text_of(lines: &[Line]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut bytes, line)?;
+        bytes.push(b'\n');
     }
+    Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests;

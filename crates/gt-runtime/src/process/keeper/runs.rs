@@ -175,11 +175,23 @@ impl Runs {
         }
     }
 
-    pub(super) fn handle_dead_child(&mut self, pid: u32, status: WaitStatus, events: &mut Events) {
-        // Otherwise an orphan: it was waited for, and that is all it needs.
-        if let Some(name) = self.by_child.remove(&pid) {
-            let (code, signal) = (status.exit_status(), status.terminating_signal());
-            self.handle_departure(&name, Departure { code, signal, ..Departure::unseen() }, events);
+    /// Children of ours that were waited for: first processes of runs, and orphans, who need nothing more.
+    pub(super) fn handle_dead_children(&mut self, dead: &[(u32, WaitStatus)], events: &mut Events) {
+        let mut departed = Vec::new();
+        for (pid, status) in dead {
+            if let Some(name) = self.by_child.remove(pid) {
+                let (code, signal) = (status.exit_status(), status.terminating_signal());
+                departed.push((name, Departure { code, signal, ..Departure::unseen() }));
+            }
+        }
+        // One look serves them all.
+        let have_left_nothing = !departed.is_empty() && !self.has_orphans();
+        for (name, departure) in departed {
+            if have_left_nothing {
+                self.end_with(&name, departure);
+            } else {
+                self.handle_departure(&name, departure, events);
+            }
         }
     }
 
@@ -311,12 +323,16 @@ impl Runs {
     }
 
     fn end(&mut self, name: &str) {
+        let departure = self.by_name.get_mut(name).and_then(|run| run.departure.take());
+        self.end_with(name, departure.unwrap_or_else(Departure::unseen));
+    }
+
+    fn end_with(&mut self, name: &str, departure: Departure) {
         let Some(run) = self.by_name.remove(name) else { return };
         for token in run.awaited.keys() {
             self.by_pidfd.remove(token);
         }
-        let ending = run.departure.unwrap_or_else(Departure::unseen).ending();
-        self.ended.push((name.to_owned(), Ended { handle: run.handle, ending }));
+        self.ended.push((name.to_owned(), Ended { handle: run.handle, ending: departure.ending() }));
     }
 }
 
