@@ -31,6 +31,7 @@ pub fn rules<'a>(settings: &Settings, policy: &'a Policy, sessions: &'a Rules, s
         grace: span(settings, "cron.grace"),
         timeout: Some(span(settings, "cron.timeout")).filter(|span| !span.is_zero()),
         retries: count("cron.retries"),
+        may_retry: true,
         failures_max: count("cron.max_failures"),
     }
 }

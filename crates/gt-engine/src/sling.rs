@@ -29,6 +29,8 @@ pub struct Request {
     pub on: Option<String>,
     /// The title of work that does not exist yet.
     pub new: Option<String>,
+    /// The fire that slings it, which may try several times.
+    pub fire: Option<i64>,
     pub fields: SlingFields,
     pub force: bool,
     pub no_convoy: bool,
@@ -103,7 +105,7 @@ pub fn understand(
             _ => return Err(BadRequest::NewWithoutRig),
         };
         formulas.check_for(&store.rig(&rig)?, title, &fields)?;
-        words = vec![create(store, title, &rig, stamp)?];
+        words = vec![create(store, title, &rig, request.fire, stamp)?];
     }
     match (words.as_slice(), &rig) {
         ([], Some(rig)) => return Err(BadRequest::OnlyARig { rig: rig.clone() }),
@@ -276,12 +278,16 @@ impl Formulas<'_> {
     }
 }
 
-fn create(store: &mut Store, title: &str, rig: &str, stamp: &Stamp) -> Result<String, BadRequest> {
+fn create(store: &mut Store, title: &str, rig: &str, fire: Option<i64>, stamp: &Stamp) -> Result<String, BadRequest> {
     let rig = store.rig(rig)?;
     if rig.state != RigState::Active {
         return Err(StoreError::from(Refusal::RigAside { name: rig.name, state: rig.state.as_str() }).into());
     }
     let mut bead = Bead::new("", title);
     bead.issue_type = Some("task".to_owned());
-    Ok(store.create_bead(&NewBead { prefix: rig.prefix, parent: None, bead }, stamp)?)
+    let new = NewBead { prefix: rig.prefix, parent: None, bead };
+    Ok(match fire {
+        Some(fire) => store.create_bead_once(&new, fire, stamp)?,
+        None => store.create_bead(&new, stamp)?,
+    })
 }

@@ -10,7 +10,7 @@ use gt_core::refusal::Refusal;
 use gt_core::status::Status;
 use gt_core::{text, time};
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::{Map, Value, json};
 
 use crate::dispatch::{convoys, merges, runs};
@@ -64,6 +64,25 @@ impl Store {
     pub fn create_bead(&mut self, new: &NewBead, stamp: &Stamp) -> std::result::Result<String, StoreError> {
         text::check_title(&new.bead.title).map_err(Refusal::from)?;
         self.write(stamp, |tx| create(tx, new, stamp))
+    }
+
+    /// Makes a bead for a fire, once however often that is tried.
+    pub fn create_bead_once(
+        &mut self,
+        new: &NewBead,
+        fire: i64,
+        stamp: &Stamp,
+    ) -> std::result::Result<String, StoreError> {
+        text::check_title(&new.bead.title).map_err(Refusal::from)?;
+        self.write(stamp, |tx| {
+            let sql = "SELECT bead.id FROM fire JOIN bead ON bead.id = fire.bead WHERE fire.id = ?1";
+            if let Some(made) = tx.prepare_cached(sql)?.query_row([fire], |row| row.get(0)).optional()? {
+                return Ok(made);
+            }
+            let id = create(tx, new, stamp)?;
+            tx.prepare_cached("UPDATE fire SET bead = ?2 WHERE id = ?1")?.execute(params![fire, id])?;
+            Ok(id)
+        })
     }
 
     /// Changes a bead; says which fields really changed.

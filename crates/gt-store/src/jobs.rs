@@ -89,6 +89,8 @@ pub struct Job {
     pub last_at: Option<Timestamp>,
     pub last_status: Option<FireStatus>,
     pub(crate) id: i64,
+    /// The latest time at which its slots were seen to.
+    pub(crate) peak_at: Timestamp,
     /// What it delivered last, if it is a heartbeat.
     pub(crate) said: Option<(String, Timestamp)>,
 }
@@ -119,7 +121,8 @@ pub struct JobOutlook {
 
 const SELECT: &str =
     "SELECT id, name, is_beat, kind, schedule, anchor, tz, payload, missed, may_overlap, grace, timeout, retries,
-    lane, channel, recipient, state, why, next_at, failures, made_at, last_at, last_status, said, said_at FROM job";
+    lane, channel, recipient, state, why, next_at, failures, made_at, last_at, last_status, said, said_at, peak_at
+    FROM job";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Job> {
     let span =
@@ -152,6 +155,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Job> {
         last_at: time(21)?,
         last_status: row.get_ref(22)?.as_str_or_null()?.and_then(FireStatus::parse),
         said: said.zip(time(24)?),
+        peak_at: timestamp(row.get(25)?),
     })
 }
 
@@ -235,7 +239,7 @@ impl Store {
         })
     }
 
-    /// Has a job leave its slots out; what runs goes on. Says whether that is new.
+    /// Has a job leave its slots out, and what waits to be started; what runs goes on. Says whether that is new.
     pub fn pause_job(&mut self, name: &str, stamp: &Stamp) -> std::result::Result<(Job, bool), StoreError> {
         self.write(stamp, |tx| {
             let mut job = require(tx, name)?;
@@ -243,6 +247,7 @@ impl Store {
             if is_new {
                 (job.state, job.next_at, job.why) = (JobState::Paused, None, None);
                 save(tx, &job)?;
+                settle::give_up_waiting(tx, job.id, "its job was paused", stamp)?;
                 tell(tx, EventType::JobChanged, &job, stamp)?;
             }
             Ok((job, is_new))
@@ -264,13 +269,12 @@ impl Store {
         })
     }
 
-    /// Forgets a job; what runs goes on, and what became of its slots stays known.
+    /// Forgets a job, and what waits to be started; what runs goes on, and what became of its slots stays known.
     pub fn remove_job(&mut self, name: &str, stamp: &Stamp) -> std::result::Result<Job, StoreError> {
         self.write(stamp, |tx| {
             let job = require_own(tx, name)?;
             tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
-            // What would be tried again is not.
-            settle::give_up_retries(tx, job.id, "its job was removed", stamp)?;
+            settle::give_up_waiting(tx, job.id, "its job was removed", stamp)?;
             tell(tx, EventType::JobRemoved, &job, stamp)?;
             Ok(job)
         })
@@ -292,8 +296,9 @@ fn add(tx: &Connection, plan: &JobPlan, is_beat: bool, stamp: &Stamp) -> Result<
     let next_at = first_slot(plan, stamp)?;
     let anchor = anchor_of(&plan.schedule, stamp);
     tx.prepare_cached(
-        "INSERT INTO job (name, is_beat, kind, schedule, anchor, tz, payload, missed, may_overlap, state, next_at, made_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'active', ?10, ?11)",
+        "INSERT INTO job (name, is_beat, kind, schedule, anchor, tz, payload, missed, may_overlap, state, next_at, made_at,
+           seen_at, peak_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'active', ?10, ?11, ?11, ?11)",
     )?
     .execute(params![
         plan.name,
@@ -320,6 +325,7 @@ fn add(tx: &Connection, plan: &JobPlan, is_beat: bool, stamp: &Stamp) -> Result<
         last_at: None,
         last_status: None,
         said: None,
+        peak_at: stamp.now,
     };
     save(tx, &job)?;
     tell(tx, EventType::JobAdded, &job, stamp)?;

@@ -9,7 +9,6 @@ use super::{Missed, Schedule};
 pub const CATCH_UP_MAX: usize = 100;
 /// Whoever comes to a slot so late was held up, and has missed it all the same.
 const LATE_MAX: SignedDuration = SignedDuration::from_mins(1);
-const UNWATCHED: &str = "no daemon watched the clock then";
 /// So many missed slots have a record of their own; those before them share one.
 const RECORDS_MAX: usize = 1000;
 
@@ -116,7 +115,9 @@ pub fn fates(slots: &[Timestamp], watch: &Watch) -> Vec<(Timestamp, Fate)> {
     for (place, slot) in slots.iter().copied().enumerate() {
         let fate = match (late_fate(watch, slot, n_late.saturating_sub(place)), in_line(watch, busy_with, n_unfinished))
         {
-            (Some(Fate::FiresLate(_)), Fate::Skipped(why)) => Fate::Missed(format!("{UNWATCHED}, and {why}")),
+            (Some(Fate::FiresLate(_)), Fate::Skipped(why)) => {
+                Fate::Missed(format!("{}, and {why}", why_late(watch, slot)))
+            }
             (Some(fate), _) | (None, fate) => fate,
         };
         if matches!(fate, Fate::Fires | Fate::FiresLate(_)) {
@@ -128,14 +129,19 @@ pub fn fates(slots: &[Timestamp], watch: &Watch) -> Vec<(Timestamp, Fate)> {
     fates
 }
 
+fn why_late(watch: &Watch, slot: Timestamp) -> &'static str {
+    if slot < watch.since { "no daemon watched the clock then" } else { "the daemon was held up then" }
+}
+
 /// What becomes of a slot that came when nobody was there; `n_left` are as late or later, itself included. `None`: somebody
 /// was.
 fn late_fate(watch: &Watch, slot: Timestamp, n_left: usize) -> Option<Fate> {
     if n_left == 0 {
         return None;
     }
-    let missed = |why: &str| Some(Fate::Missed(format!("{UNWATCHED}{why}")));
-    let late = || Some(Fate::FiresLate(format!("{UNWATCHED}; it runs late")));
+    let why_late = why_late(watch, slot);
+    let missed = |why: &str| Some(Fate::Missed(format!("{why_late}{why}")));
+    let late = || Some(Fate::FiresLate(format!("{why_late}; it runs late")));
     match watch.missed {
         Missed::Skip => missed(""),
         Missed::Once if n_left > 1 => missed("; a later one stands for it"),

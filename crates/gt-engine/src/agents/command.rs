@@ -41,6 +41,9 @@ fn environment(turn: &Turn, town: &Town) -> Vec<(String, String)> {
     env.extend([("GT_TOWN", town.root().display().to_string()), ("GT_ACTOR", format!("cron:{job}"))].map(owned));
     env.extend([("GT_RUN", turn.run.clone()), ("GT_SESSION", turn.session.clone())].map(owned));
     env.extend(turn.fire.iter().flat_map(of_fire));
+    // What gt itself does for a fire it does once, however often that is tried.
+    let own = turn.fire.as_ref().filter(|fire| matches!(fire.command, Some(Command::Gt(_))));
+    env.extend(own.map(|fire| ("GT_FIRE".to_owned(), fire.id.to_string())));
     env.into_iter().collect()
 }
 

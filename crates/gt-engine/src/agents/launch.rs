@@ -14,7 +14,7 @@ use super::{Agent, hooks, no_command};
 use crate::town::Town;
 
 /// Variables of a surrounding agent, run or terminal that would mislead a new one.
-const NOT_INHERITED: [&str; 20] = [
+const NOT_INHERITED: [&str; 21] = [
     "CLAUDECODE",
     "TMUX",
     "TMUX_PANE",
@@ -34,6 +34,7 @@ const NOT_INHERITED: [&str; 20] = [
     "GT_CONVERSATION",
     "GT_JOB",
     "GT_SLOT",
+    "GT_FIRE",
     "GT_ATTEMPT",
 ];
 /// The kernel takes arguments of up to 128 KiB.

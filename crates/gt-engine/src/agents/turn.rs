@@ -153,12 +153,14 @@ pub fn plain_reply(log: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// What a process complained of last, in one line.
+/// What a process complained of last, in one line. What it calls an error counts more than what it says after that.
 pub fn last_error(errors: &Path) -> Option<String> {
     let text = complaints(errors)?;
     // Where a program was when it gave up says nothing to a person.
     let said = text.split("\nStack backtrace:").next()?;
-    let line = said.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty()).rev();
+    let last = lines.clone().next()?;
+    let line = lines.find_map(|line| line.strip_prefix("error: ")).unwrap_or(last);
     Some(gt_core::text::one_line(line).chars().take(ERROR_CHARS_MAX).collect())
 }
 

@@ -78,7 +78,7 @@ impl Daemon {
     pub(super) fn heed_clock(&mut self, set_back: SignedDuration) {
         match self.store.heed_clock(set_back, &self.dispatcher.stamp()) {
             Ok(0) => {}
-            Ok(n) => (self.log)(&format!("the clock had been far ahead: {n} jobs go on from now")),
+            Ok(n) => (self.log)(&format!("the clock is far behind what jobs have seen: {n} of them go on from now")),
             Err(error) => (self.log)(&chain(&error)),
         }
     }

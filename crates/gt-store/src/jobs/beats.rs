@@ -46,7 +46,7 @@ impl Store {
             let there = all(tx)?;
             for job in there.iter().filter(|job| wanted.of(job).is_none()) {
                 tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
-                super::settle::give_up_retries(tx, job.id, "the heartbeat was taken away", stamp)?;
+                super::settle::give_up_waiting(tx, job.id, "the heartbeat was taken away", stamp)?;
                 tell(tx, EventType::JobRemoved, job, stamp)?;
             }
             for beat in &wanted.beats {

@@ -14,7 +14,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use super::log::{self, Fire};
-use super::{Job, SELECT, UNREADABLE, beats, by_id, from_row, require, settle};
+use super::{Job, SELECT, UNREADABLE, beats, by_id, from_row, heed, require, settle};
 use crate::error::{Result, StoreError};
 use crate::events;
 use crate::rows::{micros, timestamp};
@@ -41,6 +41,8 @@ pub struct FireRules<'a> {
     pub grace: SignedDuration,
     pub timeout: Option<SignedDuration>,
     pub retries: u32,
+    /// Whether somebody is there to try again.
+    pub may_retry: bool,
     /// Fires in a row that may fail before a job is disabled; 0: any number.
     pub failures_max: u32,
 }
@@ -87,7 +89,7 @@ impl Store {
             let mut desk = Desk { tx, rules, ask, stamp, fired: Fired::default() };
             desk.try_again()?;
             let due = due(tx, stamp.now)?;
-            desk.fired.is_more = due.len() == PAGE;
+            desk.fired.is_more |= due.len() == PAGE;
             due.iter().try_for_each(|job| desk.see_to(job))?;
             Ok(desk.fired)
         })
@@ -147,6 +149,17 @@ pub(crate) fn runs_beside(tx: &Connection, turn: i64) -> Result<bool> {
     Ok(tx.prepare_cached(sql)?.exists([turn])?)
 }
 
+/// The first slot of a job that nobody has seen to; `None`: there is none until now. What a clock that was wrong for a while
+/// would bring once more is not seen to again.
+fn first_unseen(job: &Job, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    let first = job.next_at?;
+    let is_once = matches!(job.plan.schedule, Schedule::At(_));
+    if is_once || first > job.peak_at || now < job.peak_at {
+        return Some(first);
+    }
+    job.plan.schedule.next(job.peak_at, zone).filter(|first| *first <= now)
+}
+
 /// Whoever fires, with all that it takes.
 struct Desk<'a, 'b> {
     tx: &'a Connection,
@@ -164,13 +177,16 @@ impl Desk<'_, '_> {
             (Some(why), _) | (None, Err(why)) => return settle::disable(tx, job, &why, stamp),
             (None, Ok(zone)) => zone,
         };
-        let Some(first) = job.next_at else { return Ok(()) };
+        let Some(first) = first_unseen(job, stamp.now, &zone) else { return self.go_on(job, &zone, None) };
         let backlog = Backlog::of(&job.plan.schedule, first, stamp.now, &zone);
         if let Some((first, last)) = backlog.earlier {
             self.miss_many(job, first, last)?;
         }
         let mut open = None;
         for (slot, fate) in fates(&backlog.slots, &self.watch(job)?) {
+            if job.peak_at > stamp.now {
+                heed::not_over(tx, job.id, slot, stamp.now)?;
+            }
             match fate {
                 Fate::Fires => open = self.fire(job, slot, false)?.and_then(|(_, open)| open).or(open),
                 Fate::FiresLate(why) => {
@@ -181,10 +197,18 @@ impl Desk<'_, '_> {
                 Fate::Skipped(why) => self.leave_out(job, slot, FireStatus::Skipped, &why)?,
             }
         }
-        let next = self.next_slot(job, &zone, open);
-        tx.prepare_cached("UPDATE job SET next_at = ?2, fired_at = ?3 WHERE id = ?1 AND state = 'active'")?
-            .execute(params![job.id, next.map(micros), micros(stamp.now)])?;
-        if next.is_none() && unfinished(tx, job.id)?.is_none() {
+        self.go_on(job, &zone, open)
+    }
+
+    /// Its slots have been seen to.
+    fn go_on(&mut self, job: &Job, zone: &TimeZone, open: Open) -> Result<()> {
+        let next = self.next_slot(job, zone, open);
+        self.tx
+            .prepare_cached(
+                "UPDATE job SET next_at = ?2, seen_at = ?3, peak_at = max(peak_at, ?3) WHERE id = ?1 AND state = 'active'",
+            )?
+            .execute(params![job.id, next.map(micros), micros(self.stamp.now)])?;
+        if next.is_none() && unfinished(self.tx, job.id)?.is_none() {
             self.has_had_its_time(job)?;
         }
         Ok(())
@@ -283,7 +307,7 @@ impl Desk<'_, '_> {
                 is_manual,
                 status.as_str(),
                 i64::from(!is_over),
-                job.plan.retries.unwrap_or(self.rules.retries),
+                job.plan.retries.unwrap_or(self.rules.retries) * u32::from(self.rules.may_retry),
                 self.rules.failures_max,
                 micros(self.stamp.now),
                 is_over.then(|| micros(self.stamp.now)),
@@ -325,11 +349,13 @@ impl Desk<'_, '_> {
 
     /// Tries again what failed, now that its time has come.
     fn try_again(&mut self) -> Result<()> {
-        let mut query = self
-            .tx
-            .prepare_cached("SELECT id FROM fire WHERE retry_at <= ?1 AND retry_at IS NOT NULL ORDER BY retry_at")?;
-        let due: Vec<i64> =
-            query.query_map([micros(self.stamp.now)], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let mut query = self.tx.prepare_cached(
+            "SELECT id FROM fire WHERE retry_at <= ?1 AND retry_at IS NOT NULL ORDER BY retry_at LIMIT ?2",
+        )?;
+        let due: Vec<i64> = query
+            .query_map(params![micros(self.stamp.now), PAGE as i64], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        self.fired.is_more = due.len() == PAGE;
         for id in due {
             let Some(fire) = log::by_id(self.tx, id)? else { continue };
             let Some(job) = by_id(self.tx, fire.job_id)? else { continue };

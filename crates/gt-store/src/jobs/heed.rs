@@ -1,5 +1,8 @@
-//! A clock that was set back: what was done stays done, what waits for a time waits as long as it was to, and what a clock far
-//! ahead has done to jobs is mended. // SPEC K2
+//! A clock that was set back: what was done stays done, what waits for a time waits as long as it was to, and jobs go on by the
+//! clock that there is. // SPEC K2
+//!
+//! Whether a clock that is far behind is right now, or was right before, nobody knows. So nothing that is known is taken back:
+//! once the clock is past the latest time at which a job's slots were seen to, it is seen to those after that time only.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +12,13 @@ use rusqlite::{Connection, params};
 
 use super::{Job, SELECT, from_row};
 use crate::error::{Result, StoreError};
-use crate::rows::micros;
+use crate::rows::{micros, timestamp};
 use crate::sessions::refresh;
 use crate::store::{Stamp, Store};
 
 impl Store {
-    /// After the clock was set back by so much, or at a start, when nobody knows. A clock that is far behind what has fired
-    /// already was wrong before, and jobs go on from now; says how many.
+    /// After the clock was set back by so much, or at a start, when nobody knows. By a clock that is far behind what has fired
+    /// already, jobs go on from now; says how many.
     pub fn heed_clock(&mut self, set_back: SignedDuration, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
         let Ok(ahead) = stamp.now.checked_add(SET_BACK_MAX) else { return Ok(0) };
         let from = if set_back.is_zero() { ahead } else { stamp.now };
@@ -30,9 +33,9 @@ impl Store {
     }
 }
 
-/// Jobs that a clock far ahead has fired or made. One that runs once keeps its time.
+/// Jobs that were seen to, or made, by a clock far ahead. One that runs once keeps its time.
 fn stray(tx: &Connection, ahead: Timestamp) -> Result<Vec<Job>> {
-    let sql = format!("{SELECT} WHERE kind <> 'at' AND (fired_at > ?1 OR made_at > ?1)");
+    let sql = format!("{SELECT} WHERE kind <> 'at' AND seen_at > ?1");
     let mut query = tx.prepare_cached(&sql)?;
     Ok(query.query_map([micros(ahead)], from_row)?.collect::<rusqlite::Result<_>>()?)
 }
@@ -55,21 +58,32 @@ fn bring_forward(tx: &Connection, by: SignedDuration, now: Timestamp, ahead: Tim
     moved.into_iter().try_for_each(|session| refresh(tx, session))
 }
 
-/// Finds the next slot of a job anew. What was left out is not over: it comes only now.
+/// Finds the next slot of a job anew, in the same rhythm.
 fn go_on(tx: &Connection, mut job: Job, now: Timestamp) -> Result<()> {
-    let sql = "DELETE FROM fire WHERE job = ?1 AND slot > ?2 AND status IN ('missed', 'skipped')";
-    tx.prepare_cached(sql)?.execute(params![job.id, micros(now)])?;
-    tx.prepare_cached("UPDATE fire SET until = ?2 WHERE job = ?1 AND until > ?2")?
-        .execute(params![job.id, micros(now)])?;
-    if let Schedule::Every { anchor, .. } = &mut job.plan.schedule {
-        *anchor = now.min(*anchor); // or it would be waited for
+    if let Schedule::Every { span, anchor } = &mut job.plan.schedule {
+        *anchor = before(*anchor, *span, now); // or it would be waited for
+        tx.prepare_cached("UPDATE job SET anchor = ?2 WHERE id = ?1")?.execute(params![job.id, micros(*anchor)])?;
     }
     // Whoever has no next slot is due now: then it is seen why.
     let next = job.plan.next(now).unwrap_or(now);
-    tx.prepare_cached(
-        "UPDATE job SET next_at = iif(next_at IS NULL, NULL, ?2), fired_at = ?3, made_at = min(made_at, ?3),
-           anchor = min(anchor, ?3) WHERE id = ?1",
-    )?
-    .execute(params![job.id, micros(next), micros(now)])?;
+    tx.prepare_cached("UPDATE job SET next_at = iif(next_at IS NULL, NULL, ?2), seen_at = ?3 WHERE id = ?1")?
+        .execute(params![job.id, micros(next), micros(now)])?;
+    Ok(())
+}
+
+/// The last time that lies in whole spans before or after the anchor, and not after now.
+fn before(anchor: Timestamp, span: SignedDuration, now: Timestamp) -> Timestamp {
+    let (anchor, span, now) = (micros(anchor), span.as_micros().max(1), micros(now));
+    let passed = (i128::from(now) - i128::from(anchor)).div_euclid(span);
+    timestamp(i64::try_from(i128::from(anchor) + passed.min(0) * span).unwrap_or(now))
+}
+
+/// What a clock that was ahead has left out of a slot that comes only now is not over.
+pub(super) fn not_over(tx: &Connection, job: i64, slot: Timestamp, now: Timestamp) -> Result<()> {
+    let of_it = params![job, micros(slot), micros(now)];
+    let sql = "DELETE FROM fire WHERE job = ?1 AND slot = ?2 AND made_at > ?3 AND status IN ('missed', 'skipped')";
+    tx.prepare_cached(sql)?.execute(of_it)?;
+    let sql = "UPDATE fire SET until = ?2 - 1 WHERE job = ?1 AND slot < ?2 AND until >= ?2 AND made_at > ?3";
+    tx.prepare_cached(sql)?.execute(of_it)?;
     Ok(())
 }

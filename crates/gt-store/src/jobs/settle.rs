@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::mail::{self, MAYOR, NewLetter};
 use crate::rows::micros;
 use crate::sessions::arrive::Address;
+use crate::sessions::{refresh, turns};
 use crate::store::Stamp;
 use crate::{events, notices};
 
@@ -89,9 +90,7 @@ pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Re
     }
     close(tx, &fire, status, attempt.error, stamp)?;
     let answer = answer(tx, &fire, job.as_ref(), status, attempt, stamp)?;
-    let kept = answer.as_ref().err().unwrap_or(&Kept { word: "waiting", why: None });
-    tx.prepare_cached("UPDATE fire SET delivery = ?2, delivery_error = ?3 WHERE id = ?1")?
-        .execute(params![fire.id, kept.word, kept.why])?;
+    note_delivery(tx, fire.id, answer.as_ref().err().unwrap_or(&Kept { word: "waiting", why: None }))?;
     if let Some(job) = job {
         learn(tx, job, &fire, status, attempt.error, stamp)?;
     }
@@ -104,8 +103,24 @@ pub(super) fn not_begun(tx: &Connection, fire: i64, why: &str, stamp: &Stamp) ->
     ended(tx, &attempt, stamp).map(|_| ())
 }
 
+/// What waits to be started, or to be tried again, is over instead.
+pub(super) fn give_up_waiting(tx: &Connection, job: i64, why: &str, stamp: &Stamp) -> Result<()> {
+    give_up_retries(tx, job, why, stamp)?;
+    let mut query = tx.prepare_cached(
+        "SELECT turn.id, turn.session FROM fire JOIN turn ON turn.id = fire.turn
+         WHERE fire.job = ?1 AND status = 'running' AND turn.state = 'waiting' ORDER BY turn.id",
+    )?;
+    let waiting: Vec<(i64, i64)> =
+        query.query_map([job], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+    for (turn, session) in waiting {
+        turns::end(tx, turn, TurnOutcome::Cancelled, None, Some(why), stamp)?;
+        refresh(tx, session)?;
+    }
+    Ok(())
+}
+
 /// What would be tried again is over instead.
-pub(super) fn give_up_retries(tx: &Connection, job: i64, why: &str, stamp: &Stamp) -> Result<()> {
+fn give_up_retries(tx: &Connection, job: i64, why: &str, stamp: &Stamp) -> Result<()> {
     let mut query =
         tx.prepare_cached("SELECT id FROM fire WHERE job = ?1 AND status = 'running' AND retry_at IS NOT NULL")?;
     let waiting: Vec<i64> = query.query_map([job], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
@@ -113,7 +128,14 @@ pub(super) fn give_up_retries(tx: &Connection, job: i64, why: &str, stamp: &Stam
         let Some(fire) = log::by_id(tx, id)? else { continue };
         let error = fire.error.as_ref().map_or_else(|| why.to_owned(), |error| format!("{error}; {why}"));
         close(tx, &fire, FireStatus::Failed, Some(&error), stamp)?;
+        note_delivery(tx, id, &Kept::NONE)?;
     }
+    Ok(())
+}
+
+fn note_delivery(tx: &Connection, fire: i64, kept: &Kept) -> Result<()> {
+    tx.prepare_cached("UPDATE fire SET delivery = ?2, delivery_error = ?3 WHERE id = ?1")?
+        .execute(params![fire, kept.word, kept.why])?;
     Ok(())
 }
 
@@ -282,6 +304,9 @@ fn learn(
     stamp: &Stamp,
 ) -> Result<()> {
     note_last(tx, job.id, fire.slot, status)?;
+    if status == FireStatus::Cancelled && job.state == JobState::Paused {
+        return Ok(()); // whoever paused it says what becomes of it
+    }
     if is_its_end(tx, &job, fire)? {
         return match status {
             FireStatus::Ok => forget(tx, &job, stamp),
@@ -335,12 +360,21 @@ pub(super) fn disable(tx: &Connection, job: &Job, why: &str, stamp: &Stamp) -> R
     let (what, then) = if job.is_beat {
         (format!("the {} stopped itself", job.plan.payload.words()), "gt heartbeat enable".to_owned())
     } else {
-        (format!("the job {} is disabled", job.name()), format!("gt cron resume {}", job.name()))
+        (format!("the job {} is disabled", job.name()), then(&job))
     };
     let body = format!("{why}\n\nthen: {then}\n");
     let letter = NewLetter { to: MAYOR.to_owned(), subject: what.clone(), body, bead: None, run: None };
     mail::put(tx, &letter, stamp)?;
     notices::put(tx, EventType::JobDisabled, None, &format!("{what}: {why}"), &data, stamp)
+}
+
+/// What has a disabled job run again. One whose only time has passed does not come by itself.
+fn then(job: &Job) -> String {
+    let name = job.name();
+    match job.plan.schedule {
+        Schedule::At(_) => format!("gt cron run {name}\nor:   gt cron edit {name} --at 'in 1h'"),
+        _ => format!("gt cron resume {name}"),
+    }
 }
 
 /// What became of a job's last slot.

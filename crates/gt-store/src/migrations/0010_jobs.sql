@@ -23,7 +23,8 @@ CREATE TABLE job (
   next_at      INTEGER,                 -- its next slot; NULL: it is not active, or its only one has come
   failures     INTEGER NOT NULL DEFAULT 0, -- fires in a row that failed
   made_at      INTEGER NOT NULL,
-  fired_at     INTEGER,                 -- when it fired last, by the clock of then
+  seen_at      INTEGER NOT NULL,        -- when its slots were seen to last, by the clock of then; at first: when it was made
+  peak_at      INTEGER NOT NULL,        -- the latest time at which they were
   last_at      INTEGER,                 -- the slot that something became of last
   last_status  TEXT,
   said         TEXT,                    -- what a heartbeat delivered last
@@ -53,6 +54,7 @@ CREATE TABLE fire (
   error        TEXT,                    -- why it failed, was missed or skipped
   turn         INTEGER,                 -- turn.id of its last attempt
   run          TEXT,
+  bead         TEXT,                    -- what it has made, so that another attempt does not make it again
   tokens_in    INTEGER,
   tokens_out   INTEGER,
   tokens_cached INTEGER,

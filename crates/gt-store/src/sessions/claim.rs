@@ -44,6 +44,7 @@ pub struct Turn {
 /// A slot of a job, as whatever runs for it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FireOf {
+    pub id: i64,
     pub job: String,
     pub slot: Timestamp,
     pub attempt: i64,
@@ -57,6 +58,7 @@ impl FireOf {
         let Some(job) = row.get(first)? else { return Ok(None) };
         let command = row.get_ref(first + 3)?.as_str_or_null()?;
         Ok(Some(FireOf {
+            id: row.get(first + 4)?,
             job,
             slot: timestamp(row.get(first + 1)?),
             attempt: row.get(first + 2)?,
@@ -66,7 +68,7 @@ impl FireOf {
 }
 
 /// What a turn that the clock brought knows of its slot.
-const FIRE: &str = "fire.name, fire.slot, fire.attempt, turn.command";
+const FIRE: &str = "fire.name, fire.slot, fire.attempt, turn.command, fire.id";
 
 /// How a lane stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -276,8 +278,8 @@ fn claim_in(
             refresh(tx, next.session)?;
             continue;
         }
-        // A group runs several turns at once, but a job only one of its own.
-        if next.n_live > 0 && next.fire.is_some() && fire::runs_beside(tx, next.id)? {
+        // A group runs several turns at once, and a job that was changed had another session; but it runs only once at a time.
+        if next.fire.is_some() && fire::runs_beside(tx, next.id)? {
             continue;
         }
         let is_full = is_agent_full(tx, claimant.policy, &agent)?;

@@ -185,7 +185,7 @@ pub(super) fn by_id(tx: &Connection, id: i64) -> Result<Option<TurnView>> {
 }
 
 /// Ends a turn, and puts its answer, or that it has none, where it is to be delivered.
-pub(super) fn end(
+pub(crate) fn end(
     tx: &Connection,
     id: i64,
     outcome: TurnOutcome,

@@ -198,6 +198,7 @@ fn request(args: WorkArgs, new: Option<String>, how: How) -> Request {
         words: args.words.iter().map(|word| word.trim_end_matches('/').to_owned()).collect(),
         on: args.on,
         new,
+        fire: context::variable("GT_FIRE").and_then(|id| id.parse().ok()),
         force: args.force,
         no_convoy: args.no_convoy,
         commands: &[],

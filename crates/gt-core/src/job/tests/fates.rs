@@ -186,13 +186,13 @@ fn whoever_comes_a_minute_late_has_missed_it_although_it_watched() {
     let all_day = |watch: &mut Watch| watch.since = at("2025-01-01T00:00:00Z");
     insta::assert_snapshot!(each_policy(&["11:58:59", "11:59:00"], all_day), @"
     skip
-      11:58:59 missed: no daemon watched the clock then
+      11:58:59 missed: the daemon was held up then
       11:59:00 fires
     once
-      11:58:59 fires late: no daemon watched the clock then; it runs late
+      11:58:59 fires late: the daemon was held up then; it runs late
       11:59:00 skipped: the run of 2026-01-01T11:58:59Z was not over
     all
-      11:58:59 fires late: no daemon watched the clock then; it runs late
+      11:58:59 fires late: the daemon was held up then; it runs late
       11:59:00 fires
     ");
 }

@@ -220,6 +220,11 @@ fn the_last_complaint_is_one_short_line_without_colours() {
     assert_eq!(kept(b""), None);
     assert_eq!(kept(b" \n\t\n"), None);
     assert_eq!(kept(b"warning: so\n  fatal: it\tis so \n\n").as_deref(), Some("fatal: it is so"));
+    assert_eq!(
+        kept(b"error: no\nerror: it is closed\nhint: open it\n").as_deref(),
+        Some("it is closed"),
+        "not the hint"
+    );
     assert_eq!(kept(b"\x1b[91m\x1b[1mError: \x1b[0mNo \xff").as_deref(), Some("Error: No \u{FFFD}"));
     assert_eq!(kept(b"Error: it broke\n\nStack backtrace:\n   0: <unknown>\n").as_deref(), Some("Error: it broke"));
     assert_eq!(kept(&b"long ".repeat(100_000)).expect("there is one").chars().count(), ERROR_CHARS_MAX);

@@ -180,6 +180,12 @@ impl Clock {
         self.town.store.job(name).expect("it is there")
     }
 
+    /// How many runs of it live.
+    pub(crate) fn n_live(&mut self, name: &str) -> usize {
+        let live = self.rows("SELECT fire.name FROM run JOIN turn ON turn.id = run.turn JOIN fire ON fire.id = turn.fire WHERE run.state <> 'ended'");
+        live.iter().filter(|of| *of == name).count()
+    }
+
     pub(crate) fn is_gone(&mut self, name: &str) -> bool {
         matches!(self.town.store.job(name), Err(StoreError::NoJob { .. }))
     }
@@ -212,7 +218,7 @@ impl Clock {
 
     pub(crate) fn rules<'a>(&self, policy: &'a Policy, sessions: &'a Rules) -> FireRules<'a> {
         let (grace, timeout, retries, failures_max) = (self.grace, self.timeout, self.retries, self.failures_max);
-        FireRules { policy, sessions, since: self.since, grace, timeout, retries, failures_max }
+        FireRules { policy, sessions, since: self.since, grace, timeout, retries, may_retry: true, failures_max }
     }
 }
 

@@ -1,4 +1,5 @@
-//! A clock that was far ahead, and is right again: what was done is done, and jobs go on from now. // SPEC K2
+//! A clock that was far ahead, and is right again, or is far behind for a while: what was done is done, and jobs go on from
+//! now. // SPEC K2
 
 use gt_core::job::{FireStatus, Missed, Schedule};
 use gt_store::JobPlan;
@@ -117,7 +118,8 @@ fn a_job_that_was_made_by_a_clock_far_ahead_counts_from_now() {
     clock.fire();
     clock.answer_all();
     assert_eq!(set_back(&mut clock, "00:11"), 2);
-    assert_eq!((clock.state("fired"), clock.state("new")), ("active 01:11".to_owned(), "active 01:11".to_owned()));
+    let states = (clock.state("fired"), clock.state("new"));
+    assert_eq!(states, ("active 01:10".to_owned(), "active 01:11".to_owned()), "each in its rhythm");
     assert_eq!(set_back(&mut clock, "00:11"), 0);
     clock.restart();
     clock.fire_at("01:11");
@@ -159,4 +161,51 @@ fn a_job_whose_zone_is_gone_is_not_lost_with_the_clock() {
     set_back(&mut clock, "00:11");
     clock.fire();
     assert_eq!(clock.state("x"), "disabled there is no time zone `Mars/Olympus`");
+}
+
+#[test]
+fn a_clock_that_is_years_behind_for_a_while_takes_nothing_back_and_brings_nothing_twice() {
+    for missed in Missed::ALL {
+        let mut clock =
+            Clock::with(&[JobPlan { missed, ..every("x", 60) }, JobPlan { missed, ..cron("y", "30 * * * *") }]);
+        clock.set("02:10");
+        clock.restart();
+        clock.fire();
+        clock.answer_all();
+        let (before, made_at) = ((clock.log("x"), clock.log("y")), clock.job("x").made_at);
+        assert!(before.0.contains(&"01:00 missed".to_owned()), "{before:?}");
+        // The machine starts with a clock from years ago, which is set right after a while.
+        clock.town.now -= DAY * 2200;
+        clock.restart();
+        assert_eq!(clock.does(|store, stamp| store.heed_clock(SignedDuration::ZERO, stamp)).expect("it answers"), 2);
+        assert_eq!((clock.log("x"), clock.log("y")), before, "{missed:?}: nothing is taken back");
+        let n_then = clock.fires("x").len();
+        let n_fired: usize = (0..60)
+            .map(|_| {
+                clock.town.now += MINUTE;
+                clock.fire();
+                clock.answer_all().len()
+            })
+            .sum();
+        assert_eq!(n_fired, 2, "{missed:?}: they go on by the clock that there is");
+        assert_eq!(clock.fires("x").len(), n_then + 1);
+        clock.set("04:15");
+        clock.restart();
+        clock.fire();
+        clock.answer_all();
+        let since = |clock: &mut Clock, name: &str| {
+            let fires = clock.fires(name).into_iter().filter(|fire| fire.slot >= time("00:00"));
+            fires
+                .map(|fire| words(fire.slot))
+                .collect::<std::collections::BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(since(&mut clock, "x"), ["01:00", "02:00", "03:00", "04:00"], "{missed:?}");
+        assert_eq!(since(&mut clock, "y"), ["00:30", "01:30", "02:30", "03:30"], "{missed:?}");
+        assert!(clock.fires("x").len() <= 10, "{missed:?}: {:?}", clock.log("x"));
+        assert_eq!(clock.job("x").made_at, made_at);
+        assert_eq!(clock.state("x"), "active 05:00", "in its rhythm");
+        check_records(&mut clock, "x", time("00:00"), time("04:15"));
+    }
 }

@@ -1,6 +1,6 @@
 //! What people do with jobs: adding, showing, changing, pausing, removing, running by hand. // SPEC K1
 
-use gt_core::job::{BadJob, Payload, Schedule};
+use gt_core::job::{BadJob, Missed, Payload, Schedule};
 use gt_core::refusal::Refusal;
 use gt_store::{Fire, FireFilter, FiresOf, JobPlan, StoreError};
 use jiff::Timestamp;
@@ -218,15 +218,86 @@ fn a_job_that_is_paused_while_it_runs_ends_and_rests() {
 }
 
 #[test]
-fn a_job_that_is_paused_while_it_waits_to_be_tried_again_finishes_that() {
-    let mut clock = Clock::with(&[every("x", 10)]);
+fn who_is_paused_or_removed_starts_nothing_that_waits_and_what_runs_goes_on() {
+    for is_paused in [true, false] {
+        let why = if is_paused { "its job was paused" } else { "its job was removed" };
+        let mut clock = Clock::with(&[JobPlan { missed: Missed::All, may_overlap: true, ..every("x", 10) }]);
+        clock.policy.lanes = clock.policy.lanes.clone().with([("cron".to_owned(), 1)]);
+        clock.fire_at("00:10");
+        let run = clock.start_one().run;
+        for slot in ["00:20", "00:30"] {
+            clock.fire_at(slot);
+        }
+        assert_eq!(clock.log("x"), ["00:10 running", "00:20 running", "00:30 running"]);
+        if is_paused {
+            drop(clock.pause("x"))
+        } else {
+            drop(clock.remove("x"))
+        }
+        assert_eq!(clock.log("x"), ["00:10 running", "00:20 cancelled", "00:30 cancelled"], "{why}");
+        assert_eq!(clock.last("x").error.as_deref(), Some(why));
+        clock.answer(&run, "yes");
+        assert_eq!(clock.claim(), [], "{why}");
+        assert_eq!(clock.log("x")[0], "00:10 ok");
+        assert!(!is_paused || clock.state("x") == "paused");
+    }
+}
+
+#[test]
+fn a_job_that_is_paused_while_it_waits_to_be_tried_again_is_not() {
+    for plan in [every("x", 10), at("x", "00:10")] {
+        let mut clock = Clock::with(&[plan]);
+        clock.fire_at("00:10");
+        let run = clock.start_one().run;
+        clock.fail(&run);
+        clock.pause("x");
+        assert_eq!(clock.fire_at("00:11").n_fired, 0);
+        assert_eq!((clock.log("x"), clock.state("x")), (vec!["00:10 failed".to_owned()], "paused".to_owned()));
+        assert!(clock.last("x").error.is_some_and(|why| why.ends_with("; its job was paused")));
+    }
+}
+
+#[test]
+fn a_one_shot_that_is_paused_while_it_waits_is_not_lost() {
+    let mut clock = Clock::with_lane(1, &[at("first", "00:10"), at("x", "00:10")]);
     clock.fire_at("00:10");
     let run = clock.start_one().run;
-    clock.fail(&run);
     clock.pause("x");
-    assert_eq!(clock.fire_at("00:11").n_fired, 1);
+    clock.answer(&run, "yes");
+    assert_eq!(
+        (clock.claim(), clock.log("x"), clock.state("x")),
+        (vec![], vec!["00:10 cancelled".to_owned()], "paused".to_owned())
+    );
+    clock.edit("x", |plan| plan.schedule = at("x", "00:20").schedule).expect("it gets another time");
+    clock.resume("x");
+    clock.fire_at("00:20");
     clock.run_one("yes");
-    assert_eq!((clock.log("x"), clock.state("x")), (vec!["00:10 ok 2".to_owned()], "paused".to_owned()));
+    assert!(clock.is_gone("x"));
+}
+
+#[test]
+fn a_job_never_runs_beside_itself_whatever_is_changed_about_it_meanwhile() {
+    let renamed: fn(&mut JobPlan) = |plan| plan.name = "z".to_owned();
+    let moved: fn(&mut JobPlan) = |plan| plan.payload = says("x", Some("dm:a"));
+    for (change, name) in [(renamed, "z"), (moved, "x")] {
+        let mut clock = Clock::with_lane(4, &[JobPlan { missed: Missed::All, ..every("x", 10) }]);
+        clock.fire_at("00:10");
+        let run = clock.start_one().run;
+        clock.edit("x", change).expect("it is changed");
+        clock.fire_at("00:20");
+        assert_eq!(clock.claim(), [], "it waits");
+        clock.answer(&run, "yes");
+        let turn = clock.run_one("yes");
+        assert_eq!(turn.fire.map(|fire| (fire.job, fire.slot)), Some((name.to_owned(), time("00:20"))));
+    }
+    let mut clock = Clock::with_lane(4, &[JobPlan { may_overlap: true, missed: Missed::All, ..every("x", 10) }]);
+    clock.fire_at("00:10");
+    let run = clock.start_one().run;
+    clock.edit("x", |plan| plan.may_overlap = false).expect("it is changed");
+    clock.fire_at("00:20");
+    assert_eq!(clock.claim(), [], "it waits");
+    clock.answer(&run, "yes");
+    clock.run_one("yes");
 }
 
 #[test]

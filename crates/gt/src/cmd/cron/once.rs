@@ -84,9 +84,8 @@ fn start(
     let attendant = stays.then(|| Attendant::new(town, &context.actor())).transpose()?;
     let (policy, sessions) = (settings.policy(town.root()), settings.session_rules());
     let mut rules = jobs::rules(settings, &policy, &sessions, context.now());
-    if !daemon_runs(town) {
-        rules.retries = 0; // nobody is there to try again
-    }
+    // Who waits without a daemon waits for one attempt.
+    rules.may_retry = !stays || daemon_runs(town);
     let fire = store.fire_now(job, &rules, &mut |beat| jobs::beat_now(town, settings, beat), &context.stamp())?;
     Ok((fire, attendant))
 }

@@ -182,3 +182,42 @@ fn by_hand_a_job_runs_at_once_and_its_schedule_stays() {
     assert_eq!(answer.code, 1, "{answer}");
     assert!(answer.stderr.contains("broken"), "{answer}");
 }
+
+#[test]
+fn who_waits_without_a_daemon_waits_for_one_attempt() {
+    let fleet = ticking();
+    add(&fleet, &["shaky", "--every", "1h", "--retries", "3", "--run", &format!("{TICK}; exit 7")]);
+    let failed = fleet.town.gt(["cron", "run", "shaky", "--wait"]);
+    assert!(failed.code != 0 && failed.stderr.contains("exit code 7"), "{failed}");
+    assert_eq!(ticks(&fleet).len(), 1);
+    assert_eq!(fires(&fleet, "shaky")[0]["status"], "failed");
+}
+
+#[test]
+fn work_that_could_not_be_slung_says_why() {
+    let fleet = Fleet::new("");
+    let bead = fleet.town.create(&["Closed", "--rig", "shop"]);
+    add(&fleet, &["late", "--every", "1h", "--sling", &bead]);
+    fleet.town.gt(["close", &bead]).success();
+    assert_ne!(fleet.town.gt(["cron", "run", "late", "--wait"]).code, 0);
+    let error = fires(&fleet, "late")[0]["error"].as_str().expect("a reason").to_owned();
+    assert!(error.contains(&bead) && error.contains("closed") && !error.contains("hint"), "{error}");
+}
+
+#[test]
+fn new_work_is_made_once_however_often_it_is_tried() {
+    let fleet = Fleet::new(FINISHES);
+    fleet.set("scheduler.max_polecats", "1");
+    add(&fleet, &["new", "--every", "1h", "--new", "Made by the clock", "--rig", "shop"]);
+    fleet.town.gt(["cron", "run", "new", "--wait"]).success();
+    let made = || {
+        fleet.town.gt(["bead", "list", "--all", "--type", "task", "--json"]).stdout.matches("Made by the clock").count()
+    };
+    assert_eq!(made(), 1);
+    // Its first attempt was cut off after it had made the bead.
+    let again = ["sling", "--new", "Made by the clock", "shop"];
+    fleet.town.call(again).env("GT_FIRE", "1").run();
+    assert_eq!(made(), 1);
+    fleet.town.gt(["cron", "run", "new", "--wait"]).success();
+    assert_eq!(made(), 2, "another slot is other work");
+}
