@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use gt_core::agent::{Vendor, conversation_of};
 use gt_core::formula::Cooked;
@@ -157,6 +158,12 @@ pub(super) fn inherited(agent: &Agent) -> BTreeMap<String, String> {
 
 /// Ours, less what would mislead whoever is started.
 pub(super) fn inherited_plain() -> BTreeMap<String, String> {
+    // It never changes.
+    static PLAIN: LazyLock<BTreeMap<String, String>> = LazyLock::new(read_plain);
+    PLAIN.clone()
+}
+
+fn read_plain() -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !NOT_INHERITED.contains(&name.as_str()))

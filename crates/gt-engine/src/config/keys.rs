@@ -3,6 +3,9 @@
 //! Owns the shape of a key and how names are compared. The keys themselves are in
 //! `table`; what they hold in a given file is `Config`.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use gt_core::text::misleads;
 
 use super::error::ConfigError;
@@ -101,10 +104,11 @@ impl Key {
 
 /// Joins names into a key, quoting those that need it: `rigs."a.b".gates`.
 pub fn join<S: AsRef<str>>(path: &[S]) -> String {
-    path.iter()
-        .map(|segment| toml_edit::Key::new(segment.as_ref()).display_repr().into_owned())
-        .collect::<Vec<_>>()
-        .join(".")
+    let quoted = |segment: &S| match segment.as_ref() {
+        bare if is_bare(bare) => bare.to_owned(),
+        other => toml_edit::Key::new(other).display_repr().into_owned(),
+    };
+    path.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
 /// Splits a key as typed into its names.
@@ -120,9 +124,18 @@ pub(super) fn split_any(key: &str) -> Result<Vec<String>, ConfigError> {
     if key.trim().is_empty() {
         return Err(malformed(key, "it is empty"));
     }
+    // Nearly all are, and they are looked up all the time.
+    if key.split('.').all(is_bare) {
+        return Ok(key.split('.').map(str::to_owned).collect());
+    }
     let segments = toml_edit::Key::parse(key.trim());
     let segments = segments.map_err(|error| malformed(key, error.message()))?;
     Ok(segments.iter().map(|segment| segment.get().to_owned()).collect())
+}
+
+/// Whether a name needs no quotes.
+fn is_bare(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
 fn malformed(key: &str, problem: &str) -> ConfigError {
@@ -142,10 +155,21 @@ pub(super) fn find(path: &[String]) -> Match {
 
 /// Looks up the shape of a path, whatever its names; an exact key wins over a wildcard.
 pub(super) fn shaped(path: &[String]) -> Option<&'static Key> {
-    let exact = KEYS.iter().find(|key| key.path.split('.').eq(path));
-    let wild = || KEYS.iter().find(|key| key.depth() == path.len() && key.begins_with(path));
-    exact.or_else(wild)
+    let group = GROUPS.get(path.first()?.as_str())?;
+    let exact = group.iter().find(|key| key.path.split('.').eq(path));
+    let wild = || group.iter().find(|key| key.depth() == path.len() && key.begins_with(path));
+    exact.or_else(wild).copied()
 }
+
+/// The keys by their first name, which is never a wildcard.
+static GROUPS: LazyLock<BTreeMap<&str, Vec<&Key>>> = LazyLock::new(|| {
+    let mut groups: BTreeMap<&str, Vec<&Key>> = BTreeMap::new();
+    for key in KEYS {
+        let first = key.path.split('.').next().unwrap_or_default();
+        groups.entry(first).or_default().push(key);
+    }
+    groups
+});
 
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME_MAX && !name.contains(misleads)
