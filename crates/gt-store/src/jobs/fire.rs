@@ -185,7 +185,7 @@ impl Desk<'_, '_> {
         let mut open = None;
         for (slot, fate) in fates(&backlog.slots, &self.watch(job)?) {
             if job.peak_at > stamp.now {
-                heed::not_over(tx, job.id, slot, stamp.now)?;
+                heed::not_over(tx, job.id, slot, job.plan.schedule.next(slot, &zone), stamp.now)?;
             }
             match fate {
                 Fate::Fires => open = self.fire(job, slot, false)?.and_then(|(_, open)| open).or(open),
@@ -340,8 +340,8 @@ impl Desk<'_, '_> {
 
     /// One record for all slots up to the last of them.
     fn miss_many(&mut self, job: &Job, first: Timestamp, last: Timestamp) -> Result<()> {
-        let why = format!("no daemon watched the clock then, nor at any of its times until {last}");
-        self.leave_out(job, first, FireStatus::Missed, &why)?;
+        let why = "no daemon watched the clock then, nor at the times after it";
+        self.leave_out(job, first, FireStatus::Missed, why)?;
         let sql = "UPDATE fire SET until = ?3 WHERE job = ?1 AND slot = ?2 AND status = 'missed'";
         self.tx.prepare_cached(sql)?.execute(params![job.id, micros(first), micros(last)])?;
         Ok(())

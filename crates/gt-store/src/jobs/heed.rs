@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use gt_core::job::{SET_BACK_MAX, Schedule};
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{Job, SELECT, from_row};
 use crate::error::{Result, StoreError};
@@ -78,12 +78,27 @@ fn before(anchor: Timestamp, span: SignedDuration, now: Timestamp) -> Timestamp 
     timestamp(i64::try_from(i128::from(anchor) + passed.min(0) * span).unwrap_or(now))
 }
 
-/// What a clock that was ahead has left out of a slot that comes only now is not over.
-pub(super) fn not_over(tx: &Connection, job: i64, slot: Timestamp, now: Timestamp) -> Result<()> {
-    let of_it = params![job, micros(slot), micros(now)];
-    let sql = "DELETE FROM fire WHERE job = ?1 AND slot = ?2 AND made_at > ?3 AND status IN ('missed', 'skipped')";
-    tx.prepare_cached(sql)?.execute(of_it)?;
+/// What a clock that was ahead has left out of a slot that comes only now is not over; of a record that stands for many, that
+/// slot is taken out. `next` is the one after it.
+pub(super) fn not_over(
+    tx: &Connection,
+    job: i64,
+    slot: Timestamp,
+    next: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<()> {
+    let (at, now) = (micros(slot), micros(now));
+    let sql = "SELECT until FROM fire WHERE job = ?1 AND slot <= ?2 AND until >= ?2 AND made_at > ?3";
+    let until: Option<i64> = tx.prepare_cached(sql)?.query_row([job, at, now], |row| row.get(0)).optional()?;
+    if let Some(next) = next.map(micros).filter(|next| until.is_some_and(|until| *next <= until)) {
+        let sql = "INSERT INTO fire (job, name, slot, until, status, made_at, ended_at, error)
+                   SELECT job, name, ?4, until, status, made_at, ended_at, error FROM fire
+                   WHERE job = ?1 AND slot <= ?2 AND until >= ?2 AND made_at > ?3 ON CONFLICT DO NOTHING";
+        tx.prepare_cached(sql)?.execute([job, at, now, next])?;
+    }
     let sql = "UPDATE fire SET until = ?2 - 1 WHERE job = ?1 AND slot < ?2 AND until >= ?2 AND made_at > ?3";
-    tx.prepare_cached(sql)?.execute(of_it)?;
+    tx.prepare_cached(sql)?.execute([job, at, now])?;
+    let sql = "DELETE FROM fire WHERE job = ?1 AND slot = ?2 AND made_at > ?3 AND status IN ('missed', 'skipped')";
+    tx.prepare_cached(sql)?.execute([job, at, now])?;
     Ok(())
 }

@@ -209,3 +209,22 @@ fn a_clock_that_is_years_behind_for_a_while_takes_nothing_back_and_brings_nothin
         check_records(&mut clock, "x", time("00:00"), time("04:15"));
     }
 }
+
+#[test]
+fn of_many_that_share_a_record_one_that_comes_after_all_is_taken_out() {
+    let mut clock = Clock::with(&[cron("x", "*/5 * * * *")]);
+    clock.town.now += DAY * 300;
+    clock.restart();
+    clock.fire();
+    clock.answer_all();
+    let end = clock.town.now;
+    set_back(&mut clock, "00:02");
+    for slot in ["00:05", "00:10", "03:00"] {
+        clock.fire_at(slot);
+        assert_eq!(clock.answer_all().len(), 1, "{slot}");
+        check_records(&mut clock, "x", time("00:00"), end);
+    }
+    (clock.town.now, clock.since) = (end + MINUTE, end + MINUTE);
+    clock.fire();
+    check_records(&mut clock, "x", time("00:00"), end);
+}
