@@ -251,6 +251,9 @@ pub struct Beat {
     /// `last`, `none`, or a channel, perhaps with a recipient: `NAME:WHO`.
     pub target: String,
     pub ack_max_chars: usize,
+    /// The hours in which it may be, as the config has them: what was put off because of others is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hours: Option<String>,
 }
 
 /// What a turn starts instead of an agent.

@@ -56,9 +56,17 @@ fn wanted_beats(town: &Town, settings: &Settings, there: &[Job]) -> Beats {
     let target = settings.config.text("heartbeat.target").unwrap_or_default();
     let ack_max_chars = usize::try_from(settings.config.integer("heartbeat.ack_max_chars")).unwrap_or(0);
     let agents = beating(town, settings, there).into_iter();
-    let beats = agents.map(|agent| Beat { agent, target: target.clone(), ack_max_chars }).collect();
+    let hours = hours_words(settings);
+    let beats = agents.map(|agent| Beat { agent, target: target.clone(), ack_max_chars, hours: hours.clone() });
     let is_on = settings.config.boolean("heartbeat.enabled");
-    Beats { is_on, interval: span(settings, "heartbeat.interval"), beats }
+    Beats { is_on, interval: span(settings, "heartbeat.interval"), beats: beats.collect() }
+}
+
+/// The hours as the config has them: the same for everybody who reads it, wherever his clock is.
+fn hours_words(settings: &Settings) -> Option<String> {
+    let hours = settings.config.value("heartbeat.active_hours")?;
+    let zone = settings.config.text("heartbeat.tz").map(|zone| format!(" {zone}")).unwrap_or_default();
+    Some(format!("{hours}{zone}"))
 }
 
 /// The agents whose hearts beat.

@@ -116,7 +116,8 @@ fn plan(beat: &Beat, interval: SignedDuration, stamp: &Stamp) -> Result<JobPlan>
     })
 }
 
-/// Another distance is counted from now on; anything else leaves the next one where it is.
+/// Another distance is counted from now on. With other hours nobody waits for those before; what is due already stays so.
+/// Anything else leaves the next one where it is.
 fn update(tx: &rusqlite::Connection, job: &Job, beat: &Beat, wanted: &Beats, stamp: &Stamp) -> Result<()> {
     let (is_same, switches) = (is_as(job, beat, wanted.interval), wanted.switches(job));
     if is_same && !switches {
@@ -132,14 +133,24 @@ fn update(tx: &rusqlite::Connection, job: &Job, beat: &Beat, wanted: &Beats, sta
         (job.state, job.why) =
             if wanted.is_on { (JobState::Active, None) } else { (JobState::Paused, Some(OFF.to_owned())) };
     }
+    let first = first_slot(&job.plan, stamp)?;
     job.next_at = match job.state {
-        JobState::Active if is_other_distance || switches => Some(first_slot(&job.plan, stamp)?),
+        JobState::Active if is_other_distance || switches => Some(first),
+        JobState::Active if hours_of(&job) != beat.hours.as_deref() => job.next_at.map(|at| at.min(first)),
         JobState::Active => job.next_at,
         JobState::Paused | JobState::Disabled => None,
     };
     job.plan.payload = fresh.payload;
     save(tx, &job)?;
     tell(tx, EventType::JobChanged, &job, stamp)
+}
+
+/// The hours in which it may be, as far as is known.
+fn hours_of(job: &Job) -> Option<&str> {
+    match &job.plan.payload {
+        Payload::Heartbeat(beat) => beat.hours.as_deref(),
+        _ => None,
+    }
 }
 
 /// Whether an agent answers somebody right now.

@@ -17,7 +17,7 @@ fn run(command: &str) -> Payload {
 }
 
 fn beat(agent: &str) -> Payload {
-    Payload::Heartbeat(Beat { agent: agent.to_owned(), target: "last".to_owned(), ack_max_chars: 300 })
+    Payload::Heartbeat(Beat { agent: agent.to_owned(), target: "last".to_owned(), ack_max_chars: 300, hours: None })
 }
 
 #[test]
@@ -68,6 +68,7 @@ fn what_is_not_there_is_none_and_what_is_unknown_is_passed_over() {
     for (text, wanted) in [
         (r#"{"message":{"text":"hi"}}"#, message("hi", None, None)),
         (r#"{"message":{"text":"hi","session":null}}"#, message("hi", None, None)),
+        (r#"{"heartbeat":{"agent":"claude","target":"last","ack_max_chars":300}}"#, beat("claude")),
         (r#" { "run" : { "command" : "x", "shell" : "zsh" } } "#, run("x")),
     ] {
         assert_eq!(Payload::parse(text), wanted, "{text}");
@@ -119,11 +120,11 @@ fn some_payload() -> impl Strategy<Value = Payload> {
         message.prop_map(|(text, session, agent)| Payload::Message { text, session, agent }),
         prop::collection::vec(text(), 0..4).prop_map(|words| Payload::Sling { words }),
         text().prop_map(|command| Payload::Run { command }),
-        (text(), text(), any::<usize>()).prop_map(|(agent, target, ack_max_chars)| Payload::Heartbeat(Beat {
-            agent,
-            target,
-            ack_max_chars
-        })),
+        (text(), text(), any::<usize>(), proptest::option::of(text())).prop_map(
+            |(agent, target, ack_max_chars, hours)| {
+                Payload::Heartbeat(Beat { agent, target, ack_max_chars, hours })
+            }
+        ),
     ]
 }
 

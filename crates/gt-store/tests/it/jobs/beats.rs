@@ -209,6 +209,33 @@ fn a_beat_that_was_moved_to_the_opening_is_one_like_any_other() {
 }
 
 #[test]
+fn a_heart_that_waits_for_its_hours_is_asked_again_when_they_are_others() {
+    let hours = |hours: Option<&str>| {
+        let beat = Beat { hours: hours.map(str::to_owned), ..beat("claude") };
+        Beats { beats: vec![beat], ..beats(&[], 30) }
+    };
+    let mut clock = Clock::new();
+    keep(&mut clock, &hours(Some("08:00-09:00")));
+    clock.word = BeatWord::Skip { why: "too early".to_owned(), open: Some((time("08:00"), time("09:00"))) };
+    clock.fire_at("00:30");
+    assert_eq!((keep(&mut clock, &hours(Some("08:00-09:00"))), clock.state(NAME).as_str()), (false, "active 08:00"));
+    clock.set("00:40");
+    assert!(keep(&mut clock, &hours(Some("00:00-24:00"))));
+    assert_eq!(clock.state(NAME), "active 01:00", "it keeps its beat");
+    clock.fire_at("01:00");
+    assert_eq!(clock.state(NAME), "active 08:00");
+    assert!(keep(&mut clock, &hours(None)));
+    assert_eq!(clock.state(NAME), "active 01:30", "there are none any more");
+    clock.set("01:40");
+    clock.restart();
+    assert!(keep(&mut clock, &hours(Some("08:00-09:00"))));
+    assert_eq!(clock.state(NAME), "active 01:30", "what was missed meanwhile is not forgotten");
+    clock.pause(NAME);
+    keep(&mut clock, &hours(None));
+    assert_eq!(clock.job(NAME).next_at, None, "who rests goes on resting");
+}
+
+#[test]
 fn who_answers_somebody_is_not_woken() {
     let mut clock = beating("tg");
     send(&mut clock, "tg", "anna");

@@ -71,7 +71,7 @@ pub(crate) fn to(channel: &str, who: Option<&str>) -> Address {
 }
 
 pub(crate) fn beat(agent: &str) -> Beat {
-    Beat { agent: agent.to_owned(), target: "none".to_owned(), ack_max_chars: 300 }
+    Beat { agent: agent.to_owned(), target: "none".to_owned(), ack_max_chars: 300, hours: None }
 }
 
 pub(crate) struct Clock {

@@ -51,8 +51,7 @@ fn each_step_that_ends_a_heartbeat_is_recorded_with_its_reason() {
     clocked.set_clock("2027-01-12T06:29:58Z");
     await_fires(&clocked, BEAT, "skipped", 1);
     assert_eq!(last(&clocked), "skipped -: it was outside its active hours, 08:00-22:00 (UTC) -");
-    let next = clocked.gt(&["heartbeat", "status", "--json"]).json()["agents"][0]["next_at"].clone();
-    assert!(next.as_str().is_some_and(|next| next.starts_with("2027-01-12T08:00")), "{next}");
+    assert_eq!(next(&clocked), "08:00");
     // 2: nothing in the file, or no file.
     clocked.town.write("HEARTBEAT.md", "# Only a heading\n");
     clocked.set_clock("2027-01-12T07:59:58Z");
@@ -81,6 +80,35 @@ fn each_step_that_ends_a_heartbeat_is_recorded_with_its_reason() {
     clocked.set_clock("2027-01-13T09:59:58Z");
     await_fires(&clocked, BEAT, "ok", 4);
     assert_eq!(last(&clocked), "ok mailed: - no channel was used yet, so the mayor got a letter");
+}
+
+/// When the heart beats next, to the minute.
+fn next(clocked: &Clocked) -> String {
+    let next = clocked.gt(&["heartbeat", "status", "--json"]).json()["agents"][0]["next_at"].clone();
+    next.as_str().and_then(|next| next.get(11..16)).unwrap_or("-").to_owned()
+}
+
+#[test]
+fn other_hours_count_at_once_for_a_heart_that_waits_for_the_old_ones() {
+    let clocked = Clocked::at("2027-01-12T06:00:00Z");
+    beating(&clocked);
+    clocked.set("heartbeat.active_hours", "08:00-09:00");
+    clocked.set("heartbeat.tz", "UTC");
+    clocked.start_daemon();
+    clocked.until_events("job.added", None, 1);
+    clocked.set_clock("2027-01-12T06:29:58Z");
+    await_fires(&clocked, BEAT, "skipped", 1);
+    assert_eq!(next(&clocked), "08:00");
+    clocked.set("heartbeat.active_hours", "06:00-07:00");
+    clocked.until_seen("another time", || next(&clocked) == "07:00");
+    clocked.set_clock("2027-01-12T06:59:58Z");
+    await_fires(&clocked, BEAT, "skipped", 2);
+    assert_eq!(next(&clocked), "06:00", "the next day");
+    // The same when no daemon has seen the change.
+    clocked.kill_daemon();
+    clocked.set("heartbeat.tz", "Pacific/Honolulu");
+    clocked.start_daemon();
+    clocked.until_seen("another time", || next(&clocked) == "07:30");
 }
 
 #[test]
