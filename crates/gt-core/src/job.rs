@@ -254,6 +254,9 @@ pub struct Beat {
     /// The hours in which it may be, as the config has them: what was put off because of others is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hours: Option<String>,
+    /// The channels that there are: what is for any other would reach nobody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<String>,
 }
 
 /// What a turn starts instead of an agent.

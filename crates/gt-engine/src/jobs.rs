@@ -45,19 +45,24 @@ pub fn main_agent(settings: &Settings) -> String {
     settings.config.text("heartbeat.agent").unwrap_or_else(|| settings.default_agent())
 }
 
-/// Sees to it that there are the heartbeats that config and files ask for; says whether something changed.
-pub fn keep_beats(town: &Town, settings: &Settings, store: &mut Store, stamp: &Stamp) -> Result<bool, StoreError> {
+/// Sees to it that there are the heartbeats that config and files ask for, and that none of their alerts waits for a
+/// channel that the config does not have.
+pub fn keep_beats(town: &Town, settings: &Settings, store: &mut Store, stamp: &Stamp) -> Result<(), StoreError> {
     let there = store.beats()?;
-    store.keep_beats(&wanted_beats(town, settings, &there), stamp)
+    store.keep_beats(&wanted_beats(town, settings, &there), stamp)?;
+    store.mail_stranded_alerts(&settings.config.names("channels"), stamp)?;
+    Ok(())
 }
 
 /// The heartbeats that there are to be: of every agent that has a file, and of one that had, until somebody says otherwise.
 fn wanted_beats(town: &Town, settings: &Settings, there: &[Job]) -> Beats {
     let target = settings.config.text("heartbeat.target").unwrap_or_default();
     let ack_max_chars = usize::try_from(settings.config.integer("heartbeat.ack_max_chars")).unwrap_or(0);
-    let agents = beating(town, settings, there).into_iter();
     let hours = hours_words(settings);
-    let beats = agents.map(|agent| Beat { agent, target: target.clone(), ack_max_chars, hours: hours.clone() });
+    let channels: Vec<String> = settings.config.names("channels").into_iter().map(str::to_owned).collect();
+    let beat =
+        |agent| Beat { agent, target: target.clone(), ack_max_chars, hours: hours.clone(), channels: channels.clone() };
+    let beats = beating(town, settings, there).into_iter().map(beat);
     let is_on = settings.config.boolean("heartbeat.enabled");
     Beats { is_on, interval: span(settings, "heartbeat.interval"), beats: beats.collect() }
 }
@@ -67,6 +72,12 @@ fn hours_words(settings: &Settings) -> Option<String> {
     let hours = settings.config.value("heartbeat.active_hours")?;
     let zone = settings.config.text("heartbeat.tz").map(|zone| format!(" {zone}")).unwrap_or_default();
     Some(format!("{hours}{zone}"))
+}
+
+/// The channel that a target names, perhaps with a recipient, if there is none of that name.
+pub fn missing_channel<'a>(settings: &Settings, target: &'a str) -> Option<&'a str> {
+    let channel = target.split_once(':').map_or(target, |(channel, _)| channel);
+    Some(channel).filter(|channel| !settings.config.names("channels").contains(channel))
 }
 
 /// The agents whose hearts beat.

@@ -7,11 +7,13 @@ use gt_core::job::{BadJob, BadSchedule, Beat, JobState, Missed, Payload, every};
 use gt_core::refusal::Refusal;
 use gt_core::run::{Outcome, StopOrder};
 use jiff::SignedDuration;
-use rusqlite::OptionalExtension as _;
+use rusqlite::{OptionalExtension as _, params};
+use serde_json::json;
 
-use super::{Job, JobPlan, SELECT, add, first_slot, from_row, save, tell};
+use super::{Job, JobPlan, SELECT, add, first_slot, from_row, save, settle, tell};
 use crate::dispatch::runs::{self, Run};
 use crate::error::{Result, StoreError};
+use crate::rows::micros;
 use crate::store::{Stamp, Store};
 
 /// What all their names begin with.
@@ -46,7 +48,7 @@ impl Store {
             let there = all(tx)?;
             for job in there.iter().filter(|job| wanted.of(job).is_none()) {
                 tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
-                super::settle::give_up_waiting(tx, job.id, "the heartbeat was taken away", stamp)?;
+                settle::give_up_waiting(tx, job.id, "the heartbeat was taken away", stamp)?;
                 tell(tx, EventType::JobRemoved, job, stamp)?;
             }
             for beat in &wanted.beats {
@@ -59,6 +61,55 @@ impl Store {
             Ok(true)
         })
     }
+
+    /// Has alerts go to the mayor that wait for any channel but these, which are all that there are; says how many.
+    pub fn mail_stranded_alerts(&mut self, channels: &[&str], stamp: &Stamp) -> std::result::Result<usize, StoreError> {
+        if self.read(|tx| stranded(tx, channels))?.is_empty() {
+            return Ok(0); // only who has something to write writes
+        }
+        self.write(stamp, |tx| {
+            let stranded = stranded(tx, channels)?;
+            stranded.into_iter().try_fold(0, |n, alert| mail_instead(tx, alert, stamp).map(|()| n + 1))
+        })
+    }
+}
+
+/// An alert that waits to be delivered.
+struct Stranded {
+    parcel: i64,
+    fire: i64,
+    agent: String,
+    channel: String,
+    text: String,
+}
+
+/// Alerts that wait for any channel but these.
+fn stranded(tx: &rusqlite::Connection, channels: &[&str]) -> Result<Vec<Stranded>> {
+    let mut query = tx.prepare_cached(
+        "SELECT outbox.id, fire.id, substr(fire.name, length(?1) + 1), channel, text
+         FROM outbox JOIN fire ON fire.turn = CAST(substr(key, 6) AS INTEGER)
+         WHERE outbox.state = 'waiting' AND key LIKE 'turn-%' AND delivery = 'waiting' AND fire.name LIKE ?1 || '%'
+           AND channel NOT IN (SELECT value FROM json_each(?2)) ORDER BY outbox.id",
+    )?;
+    let rows = query.query_map([PREFIX, &json!(channels).to_string()], |row| {
+        let (parcel, fire, agent, channel, text) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+        Ok(Stranded { parcel, fire, agent, channel, text })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// First it is known to be mailed, so that it counts as told when its parcel is given up.
+fn mail_instead(tx: &rusqlite::Connection, alert: Stranded, stamp: &Stamp) -> Result<()> {
+    let why = settle::no_channel(&alert.channel);
+    let told = settle::mail_alert(tx, &alert.agent, alert.text, &why, stamp)?;
+    tx.prepare_cached("UPDATE fire SET delivery = ?2, delivery_error = ?3 WHERE id = ?1")?.execute(params![
+        alert.fire,
+        settle::MAILED,
+        told
+    ])?;
+    tx.prepare_cached("UPDATE outbox SET state = 'failed', error = ?2, done_at = ?3 WHERE id = ?1")?
+        .execute(params![alert.parcel, why, micros(stamp.now)])?;
+    Ok(())
 }
 
 /// The heartbeats that there are to be.

@@ -3,12 +3,15 @@
 //! Part of the transaction in which the turn ends, so that neither is known without the other. Whether an answer arrives
 //! changes nothing here: what was done is not done again.
 
+use std::borrow::Cow;
+
 use gt_core::agent::FailureClass;
 use gt_core::event::EventType;
 use gt_core::heartbeat::{self, Verdict};
 use gt_core::job::{Beat, Command, FireStatus, JobState, Payload, Schedule, Setback, chance, retry_after};
 use gt_core::run::Outcome;
 use gt_core::session::TurnOutcome;
+use gt_core::text::one_line;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
@@ -44,13 +47,13 @@ pub(crate) struct Answer {
 /// That nothing is delivered.
 struct Kept {
     word: &'static str,
-    why: Option<&'static str>,
+    why: Option<Cow<'static, str>>,
 }
 
 impl Kept {
     /// There is nothing to tell, or nobody to tell it to.
     const NONE: Kept = Kept { word: "none", why: None };
-    const SILENT: Kept = Kept { word: "suppressed", why: Some("it said NO_REPLY") };
+    const SILENT: Kept = Kept { word: "suppressed", why: Some(Cow::Borrowed("it said NO_REPLY")) };
 }
 
 /// That an attempt is being made.
@@ -245,44 +248,61 @@ fn alert(
     stamp: &Stamp,
 ) -> Result<std::result::Result<Answer, Kept>> {
     let Verdict::Alert(text) = heartbeat::judge(reply, beat.ack_max_chars) else {
-        return Ok(Err(Kept { word: "suppressed", why: Some("all is well") }));
+        return Ok(Err(Kept { word: "suppressed", why: Some("all is well".into()) }));
     };
     if heartbeat::wants_silence(reply) {
         return Ok(Err(Kept::SILENT));
     }
     if heartbeat::is_repeated(&text, job.said(), stamp.now) {
-        return Ok(Err(Kept { word: "repeated", why: Some("it said the same within 24 hours") }));
+        return Ok(Err(Kept { word: "repeated", why: Some("it said the same within 24 hours".into()) }));
     }
     if beat.target == "none" {
-        return Ok(Err(Kept { word: "none", why: Some("`heartbeat.target` is none") }));
+        return Ok(Err(Kept { word: "none", why: Some("`heartbeat.target` is none".into()) }));
     }
     tx.prepare_cached("UPDATE job SET said = ?2, said_at = ?3 WHERE id = ?1")?.execute(params![
         job.id,
         text,
         micros(stamp.now)
     ])?;
-    if let Some(to) = target(tx, beat)? {
-        return Ok(Ok(Answer { to, text }));
-    }
-    // Nobody has used a channel yet, and it is not to be lost.
-    let subject = format!("the {} has something to tell", job.plan.payload.words());
-    let letter = NewLetter { to: MAYOR.to_owned(), subject, body: text, bead: None, run: None };
-    mail::put(tx, &letter, stamp)?;
-    Ok(Err(Kept { word: "mailed", why: Some("no channel was used yet, so the mayor got a letter") }))
+    Ok(match target(tx, beat)? {
+        Ok(to) => Ok(Answer { to, text }),
+        // It is not to be lost.
+        Err(why) => Err(Kept { word: MAILED, why: Some(mail_alert(tx, &beat.agent, text, &why, stamp)?.into()) }),
+    })
 }
 
-/// Where a heartbeat's word goes.
-fn target(tx: &Connection, beat: &Beat) -> Result<Option<Address>> {
-    match beat.target.as_str() {
-        "last" => last_used(tx),
+/// How it is called that the mayor got a letter instead.
+pub(super) const MAILED: &str = "mailed";
+
+/// Tells the mayor what nobody else would hear; says why so.
+pub(super) fn mail_alert(tx: &Connection, agent: &str, text: String, why: &str, stamp: &Stamp) -> Result<String> {
+    let subject = format!("the heartbeat of {agent} has something to tell");
+    let letter = NewLetter { to: MAYOR.to_owned(), subject, body: text, bead: None, run: None };
+    mail::put(tx, &letter, stamp)?;
+    Ok(format!("{why}, so the mayor got a letter"))
+}
+
+/// Where a heartbeat's word goes, or why there is no such place.
+fn target(tx: &Connection, beat: &Beat) -> Result<std::result::Result<Address, String>> {
+    let to = match beat.target.as_str() {
+        "last" => last_used(tx)?,
         named => {
             let (channel, recipient) = match named.split_once(':') {
                 Some((channel, who)) => (channel, Some(who.to_owned())),
                 None => (named, None),
             };
-            Ok(Some(Address { channel: channel.to_owned(), recipient, reply_to: None }))
+            Some(Address { channel: channel.to_owned(), recipient, reply_to: None })
         }
-    }
+    };
+    Ok(match to {
+        None => Err("no channel was used yet".to_owned()),
+        Some(to) if !beat.channels.contains(&to.channel) => Err(no_channel(&to.channel)),
+        Some(to) => Ok(to),
+    })
+}
+
+pub(super) fn no_channel(name: &str) -> String {
+    format!("there is no channel `{}`", one_line(name))
 }
 
 /// The channel that a person used last.

@@ -17,7 +17,8 @@ fn run(command: &str) -> Payload {
 }
 
 fn beat(agent: &str) -> Payload {
-    Payload::Heartbeat(Beat { agent: agent.to_owned(), target: "last".to_owned(), ack_max_chars: 300, hours: None })
+    let (agent, target) = (agent.to_owned(), "last".to_owned());
+    Payload::Heartbeat(Beat { agent, target, ack_max_chars: 300, hours: None, channels: Vec::new() })
 }
 
 #[test]
@@ -120,9 +121,9 @@ fn some_payload() -> impl Strategy<Value = Payload> {
         message.prop_map(|(text, session, agent)| Payload::Message { text, session, agent }),
         prop::collection::vec(text(), 0..4).prop_map(|words| Payload::Sling { words }),
         text().prop_map(|command| Payload::Run { command }),
-        (text(), text(), any::<usize>(), proptest::option::of(text())).prop_map(
-            |(agent, target, ack_max_chars, hours)| {
-                Payload::Heartbeat(Beat { agent, target, ack_max_chars, hours })
+        (text(), text(), any::<usize>(), proptest::option::of(text()), prop::collection::vec(text(), 0..3)).prop_map(
+            |(agent, target, ack_max_chars, hours, channels)| {
+                Payload::Heartbeat(Beat { agent, target, ack_max_chars, hours, channels })
             }
         ),
     ]

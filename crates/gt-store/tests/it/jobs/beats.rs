@@ -400,6 +400,50 @@ fn an_alert_goes_to_the_named_channel_the_last_one_or_nobody() {
 }
 
 #[test]
+fn an_alert_for_a_channel_that_is_not_there_is_a_letter() {
+    let mut clock = beating("nosuch:7");
+    assert_eq!(says(&mut clock, "the sky falls"), "mailed");
+    let why = clock.last(NAME).delivery_error;
+    assert_eq!(why.as_deref(), Some("there is no channel `nosuch`, so the mayor got a letter"));
+    assert_eq!(says(&mut clock, "the sky falls"), "repeated", "a letter tells it");
+    assert_eq!(clock.letters(), ["the heartbeat of claude has something to tell"]);
+    assert_eq!(clock.rows("SELECT body FROM mail"), ["the sky falls"]);
+    // The channel that was used last may be gone, too.
+    send(&mut clock, "gone", "anna");
+    clock.run_one("hello");
+    keep(&mut clock, &Beats { beats: vec![Beat { target: "last".to_owned(), ..beat("claude") }], ..beats(&[], 30) });
+    assert_eq!(says(&mut clock, "the earth quakes"), "mailed");
+    let why = clock.last(NAME).delivery_error;
+    assert_eq!(why.as_deref(), Some("there is no channel `gone`, so the mayor got a letter"));
+    assert_eq!(clock.outbox(), ["gone:anna done hello"]);
+}
+
+#[test]
+fn an_alert_that_waits_for_a_channel_that_goes_away_is_a_letter() {
+    let mut clock = beating("tg");
+    assert_eq!(says(&mut clock, "the sky falls"), "waiting");
+    send(&mut clock, "tg", "anna");
+    clock.run_one("hello");
+    let mail = |clock: &mut Clock, channels: &[&str]| {
+        clock.does(|store, stamp| store.mail_stranded_alerts(channels, stamp)).expect("it is recorded")
+    };
+    assert_eq!(mail(&mut clock, &["tg"]), 0, "it may still arrive");
+    assert_eq!((mail(&mut clock, &["web"]), mail(&mut clock, &["web"])), (1, 0), "once");
+    let last = clock.last(NAME);
+    assert_eq!(
+        (last.delivery.as_deref(), last.delivery_error.as_deref()),
+        (Some("mailed"), Some("there is no channel `tg`, so the mayor got a letter"))
+    );
+    assert_eq!(
+        clock.rows("SELECT subject || ': ' || body FROM mail"),
+        ["the heartbeat of claude has something to tell: the sky falls"]
+    );
+    assert_eq!(says(&mut clock, "the sky falls"), "repeated");
+    let waiting = clock.town.store.due_parcels("tg", clock.town.now, 9).expect("it answers");
+    assert_eq!(waiting.iter().map(|parcel| parcel.text.as_str()).collect::<Vec<_>>(), ["hello"], "only alerts are");
+}
+
+#[test]
 fn a_heart_that_fails_tells_nobody_and_stops_itself_after_a_while() {
     let mut clock = beating("tg");
     for n in 1..=5 {

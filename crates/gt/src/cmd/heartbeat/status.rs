@@ -82,7 +82,10 @@ fn head(settings: &Settings) -> String {
     let target = match text_of(settings, "heartbeat.target").as_deref() {
         Some("none") => "alerts go nowhere".to_owned(),
         Some("last") | None => "alerts go to the channel used last".to_owned(),
-        Some(channel) => format!("alerts go to {}", one_line(channel)),
+        Some(to) => match jobs::missing_channel(settings, to) {
+            None => format!("alerts go to {}", one_line(to)),
+            Some(name) => format!("there is no channel {}, so alerts are letters (`gt mail inbox`)", one_line(name)),
+        },
     };
     let interval = text_of(settings, "heartbeat.interval").unwrap_or_default();
     format!("Every {interval}, {hours}; {target}.")

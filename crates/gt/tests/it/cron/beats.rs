@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Clocked, answers, await_fires, ticking};
-use crate::channels::double::{Double, ok};
+use crate::channels::double::{Answer, Double, ok};
 use crate::fleet::Fleet;
 
 const BEAT: &str = "heartbeat:scripted";
@@ -139,6 +139,35 @@ fn an_alert_goes_to_the_channel_that_was_used_last_or_to_the_one_that_is_named()
     fleet.set("heartbeat.target", "ops");
     fleet.town.gt(["heartbeat", "run", "--wait"]).success();
     assert_eq!(double.until("3 requests", |all| all.len() >= 3)[2].json()["text"], "The shop is on fire.");
+}
+
+#[test]
+fn an_alert_for_a_channel_that_is_not_there_or_not_any_more_is_a_letter() {
+    let fleet = ticking();
+    beating(&fleet);
+    fleet.set("heartbeat.target", "nosuch");
+    reply(&fleet, "The shop is down.");
+    fleet.start_daemon();
+    fleet.town.gt(["heartbeat", "run", "--wait"]).success();
+    assert_eq!(last(&fleet), "ok mailed: - there is no channel `nosuch`, so the mayor got a letter");
+    let status = fleet.town.gt(["heartbeat", "status"]).stdout;
+    assert!(status.contains("there is no channel nosuch, so alerts are letters (`gt mail inbox`)"), "{status}");
+    // One that nobody answers at, and that is then taken away with what waits for it.
+    let double = Double::new(|_, _| Answer::Status(503, "", String::new()));
+    hook(&fleet, &double);
+    fleet.set("heartbeat.target", "ops");
+    reply(&fleet, "The shop is on fire.");
+    fleet.town.gt(["heartbeat", "run", "--wait"]).success();
+    double.until("a try", |all| !all.is_empty());
+    assert!(last(&fleet).starts_with("ok waiting: "), "{}", last(&fleet));
+    for key in ["kind", "url"] {
+        fleet.town.gt(["config", "unset", &format!("channels.ops.{key}")]).success();
+    }
+    fleet.until_seen("the letter", || {
+        last(&fleet) == "ok mailed: - there is no channel `ops`, so the mayor got a letter"
+    });
+    let mail = fleet.town.gt(["mail", "inbox"]).stdout;
+    assert_eq!(mail.matches("the heartbeat of scripted has something to tell").count(), 2, "{mail}");
 }
 
 #[test]
