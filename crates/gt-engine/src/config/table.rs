@@ -169,7 +169,7 @@ pub static KEYS: &[Key] = keys! {
 
     "heartbeat.enabled" Kind::Boolean, is "true",
         "look at HEARTBEAT.md at all; without that file nothing runs";
-    "heartbeat.interval" SPAN, is "30m",
+    "heartbeat.interval" Kind::Interval, is "30m",
         "time between two heartbeats";
     "heartbeat.agent" Kind::Text, eg "claude",
         "agent that answers; unset: default_agent";

@@ -22,7 +22,7 @@ fn sample(key: &Key) -> &'static str {
         Kind::Integer { .. } => "7",
         Kind::Boolean if key.default_text() == Some("true") => "false",
         Kind::Boolean => "true",
-        Kind::Duration { .. } => "1h 30m",
+        Kind::Duration { .. } | Kind::Interval => "1h 30m",
         Kind::Size => "300 MiB",
         Kind::Text => "some words",
         Kind::Choice(names) => names[names.len() - 1],

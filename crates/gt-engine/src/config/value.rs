@@ -8,7 +8,9 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use gt_core::job::{EVERY_MAX, EVERY_MIN};
 use gt_core::text::misleads;
+use jiff::SignedDuration;
 use toml_edit::{Array, InlineTable, Item, TableLike, Value as Toml};
 
 use super::secret::{Secret, mask_path, mask_urls};
@@ -28,6 +30,8 @@ pub enum Kind {
     Duration {
         zero: bool,
     },
+    /// A duration at which something is done over and over.
+    Interval,
     Size,
     Text,
     Choice(&'static [&'static str]),
@@ -81,6 +85,10 @@ impl Kind {
             }
             Self::Duration { zero: false } => {
                 "a duration above zero with its unit, such as `800ms`, `5m` or `1h 30m`, not a bare number"
+            }
+            // `EVERY_MIN` and `EVERY_MAX`, as a person types them.
+            Self::Interval => {
+                "a duration from `1s` to `3660d` with its unit, such as `5m` or `1h 30m`, not a bare number"
             }
             Self::Size => "a size with its unit, such as `256 MB` or `1 GB`, not a bare number",
             Self::Text => "a text of one line, not empty",
@@ -155,6 +163,12 @@ impl Kind {
                 let length = units::duration(text)?;
                 let text = text.trim().to_owned();
                 (*zero || !length.is_zero()).then_some(Value::Duration { length, text })
+            }
+            Self::Interval => {
+                let length = units::duration(text)?;
+                let is_sensible =
+                    SignedDuration::try_from(length).is_ok_and(|span| (EVERY_MIN..=EVERY_MAX).contains(&span));
+                is_sensible.then(|| Value::Duration { length, text: text.trim().to_owned() })
             }
             Self::Size => units::size(text).map(|bytes| Value::Size { bytes, text: text.trim().to_owned() }),
             Self::Choice(names) => names.contains(&text).then(|| Value::Text(text.to_owned())),
