@@ -57,6 +57,8 @@ pub enum Cause {
     /// One of the store's files was written.
     StoreWritten,
     ConfigWritten,
+    /// There may be something to look after that was not there before.
+    HeartbeatWritten,
     /// An agent has printed something, or a hook of it was called.
     Told,
     Prepared(Vec<Prepared>),
@@ -364,6 +366,10 @@ impl Daemon {
                 Due::batch_if(self.has_outside_commits())
             }
             Cause::ConfigWritten => Due::batch_if(self.reload()),
+            Cause::HeartbeatWritten => {
+                self.keep_beats();
+                Due::Pass
+            }
             Cause::Told => Due::pass_if(self.dispatcher.has_been_told(&mut self.store, &self.settings).unwrap_or(true)),
             Cause::Prepared(prepared) => Due::pass_if(self.start(prepared)),
             Cause::Merged(merged) => Due::pass_if(self.note_merged(merged)),

@@ -15,6 +15,7 @@ use rustix::fs::inotify::{self, WatchFlags};
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::TownError;
+use crate::jobs;
 use crate::town::{CONFIG_FILE, Town};
 use crate::wait;
 
@@ -77,6 +78,8 @@ fn with_address<T>(dir: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> io:
 pub enum Written {
     Store,
     Config,
+    /// What the town's own heartbeat looks after.
+    Heartbeat,
 }
 
 /// Hears that agents print something or that their hooks do.
@@ -146,11 +149,12 @@ impl WordWatch {
     }
 }
 
-/// Hears of writes to the store by those who did not live to ring, and of edits to the config.
+/// Hears of writes to the store by those who did not live to ring, and of edits to the config and to the town's list for
+/// heartbeats.
 #[derive(Debug)]
 pub struct FileWatch {
     inotify: OwnedFd,
-    config_dir: i32,
+    town_dir: i32,
 }
 
 impl FileWatch {
@@ -161,10 +165,10 @@ impl FileWatch {
         let inotify = inotify::init(inotify::CreateFlags::CLOEXEC).map_err(|error| failed(root, error))?;
         // A whole edit, not each piece of it; editors write another file and give it the name.
         let edits = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO;
-        let config_dir = inotify::add_watch(&inotify, root, edits).map_err(|error| failed(root, error))?;
+        let town_dir = inotify::add_watch(&inotify, root, edits).map_err(|error| failed(root, error))?;
         let log = town.store_path().with_extension("db-wal");
         inotify::add_watch(&inotify, &log, WatchFlags::MODIFY).map_err(|error| failed(&log, error))?;
-        Ok(FileWatch { inotify, config_dir })
+        Ok(FileWatch { inotify, town_dir })
     }
 
     /// Calls for each file that is written, until the call says that nobody listens.
@@ -173,9 +177,10 @@ impl FileWatch {
         let mut reader = inotify::Reader::new(&self.inotify, &mut space);
         loop {
             let Ok(event) = reader.next() else { return };
-            let is_config = event.file_name().is_some_and(|name| name.to_bytes() == CONFIG_FILE.as_bytes());
-            let written = match event.wd() == self.config_dir {
-                true if is_config => Written::Config,
+            let is_named = |file: &str| event.file_name().is_some_and(|name| name.to_bytes() == file.as_bytes());
+            let written = match event.wd() == self.town_dir {
+                true if is_named(CONFIG_FILE) => Written::Config,
+                true if is_named(jobs::FILE) => Written::Heartbeat,
                 true => continue,
                 false => Written::Store,
             };

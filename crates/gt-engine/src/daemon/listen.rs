@@ -43,6 +43,7 @@ pub(super) fn listen(town: &Town, sender: &Sender<Cause>) -> Result<Option<Follo
             let cause = match file {
                 Written::Store => Cause::StoreWritten,
                 Written::Config => Cause::ConfigWritten,
+                Written::Heartbeat => Cause::HeartbeatWritten,
             };
             written.send(cause).is_ok()
         });

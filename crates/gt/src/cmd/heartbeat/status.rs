@@ -11,7 +11,7 @@ use gt_store::{BeatWord, Fire, FireFilter, FiresOf, Job, Store, beat_of};
 use serde_json::{Value, json};
 
 use crate::cmd::cron::off_words;
-use crate::context::Context;
+use crate::context::{Context, daemon_runs};
 use crate::failure::Failure;
 use crate::render::{BOLD, DIM, YELLOW, paint};
 
@@ -39,8 +39,9 @@ pub(super) fn run(context: &Context) -> Result<(), Failure> {
     if context.wants_json() {
         return context.json(&body(&settings, &all));
     }
+    let begins = begins(&settings, daemon_runs(&town));
     let mut text = vec![head(&settings)];
-    text.extend(all.iter().map(|one| words(context, one)));
+    text.extend(all.iter().map(|one| words(context, one, &begins)));
     if all.is_empty() {
         text.push("No heart beats: write what to look after into HEARTBEAT.md in the town's directory.".to_owned());
     }
@@ -91,10 +92,22 @@ fn head(settings: &Settings) -> String {
     format!("Every {interval}, {hours}; {target}.")
 }
 
-fn words(context: &Context, one: &Beating) -> String {
+/// When hearts begin to beat that nobody has taken up yet.
+fn begins(settings: &Settings, is_daemon_there: bool) -> String {
+    if !settings.config.boolean("heartbeat.enabled") {
+        return "rests".to_owned();
+    }
+    if !is_daemon_there {
+        return "begins when a daemon runs".to_owned();
+    }
+    let patrol = text_of(settings, "daemon.heartbeat").unwrap_or_default();
+    format!("begins with the daemon's next patrol, one every {patrol}")
+}
+
+fn words(context: &Context, one: &Beating, begins: &str) -> String {
     let now = context.now();
     let next = match &one.job {
-        None => "begins when a daemon runs".to_owned(),
+        None => begins.to_owned(),
         Some(job) => match (job.state, job.next_at, &job.why) {
             (JobState::Active, Some(at), _) => format!("next {}", off_words(at, now)),
             (JobState::Active, None, _) => "beats right now".to_owned(),

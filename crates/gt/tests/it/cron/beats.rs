@@ -223,6 +223,49 @@ fn a_heartbeat_that_fails_again_and_again_stops_itself_and_can_be_switched_on_ag
 }
 
 #[test]
+fn a_new_list_is_taken_up_by_the_daemon_that_runs_and_until_then_the_status_says_when() {
+    let fleet = ticking();
+    beating(&fleet);
+    std::fs::remove_file(fleet.town.path("HEARTBEAT.md")).expect("it is there");
+    fleet.set("daemon.heartbeat", "10m");
+    fleet.start_daemon();
+    std::fs::create_dir_all(fleet.town.path("agents/other")).expect("the town can be written");
+    fleet.town.write("agents/other/HEARTBEAT.md", "- Look after the garden\n");
+    let status = fleet.town.gt(["heartbeat", "status"]).stdout;
+    assert!(status.contains("other  begins with the daemon's next patrol, one every 10m\n"), "{status}");
+    // The town's own is heard of.
+    fleet.town.write("HEARTBEAT.md", "- Is the shop up?\n");
+    fleet.until_events("job.added", None, 2);
+    let status = fleet.town.gt(["heartbeat", "status"]).stdout;
+    assert!(status.contains("scripted  next in ") && !status.contains("begins"), "{status}");
+    fleet.town.gt(["daemon", "stop"]).success();
+    fleet.set("heartbeat.enabled", "false");
+    std::fs::create_dir_all(fleet.town.path("agents/third")).expect("the town can be written");
+    fleet.town.write("agents/third/HEARTBEAT.md", "- Look after the house\n");
+    let status = fleet.town.gt(["heartbeat", "status"]).stdout;
+    assert!(status.contains("third  rests\n"), "{status}");
+    fleet.set("heartbeat.enabled", "true");
+    let status = fleet.town.gt(["heartbeat", "status"]).stdout;
+    assert!(status.contains("third  begins when a daemon runs\n"), "{status}");
+}
+
+#[test]
+fn an_interval_that_no_heart_can_keep_is_refused() {
+    let fleet = ticking();
+    beating(&fleet);
+    let refused = fleet.town.gt(["config", "set", "heartbeat.interval", "100ms"]);
+    let range = "it must be a duration from `1s` to `3660d`";
+    assert!(refused.code == 1 && refused.stderr.contains(range), "{refused}");
+    // Whoever writes it into the file hears of it from whoever reads that.
+    let config = fleet.town.path("town.toml");
+    let text = std::fs::read_to_string(&config).expect("there is a config");
+    std::fs::write(&config, format!("{text}\n[heartbeat]\ninterval = \"100ms\"\n")).expect("it can be written");
+    let status = fleet.town.gt(["heartbeat", "status"]);
+    assert!(status.code != 0 && status.stderr.contains("heartbeat.interval"), "{status}");
+    assert!(status.stderr.contains(range), "{status}");
+}
+
+#[test]
 fn each_agent_with_a_file_of_its_own_has_a_heart_of_its_own() {
     let fleet = ticking();
     beating(&fleet);
