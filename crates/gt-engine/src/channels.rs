@@ -148,9 +148,11 @@ impl Channels {
         self.running.values().flat_map(|running| &running.signals).for_each(|signal| signal.nudge());
     }
 
-    /// Gives up what was for a channel that does not run, once it has waited for as long as anything is tried.
+    /// Notes why something waits that is for a channel that does not run, and gives it up once it has waited for as long as
+    /// anything is tried.
     pub fn give_up_stranded(&self, store: &mut Store, stamp: &Stamp) -> Result<(), StoreError> {
         let names: Vec<&str> = self.running.keys().map(String::as_str).collect();
+        store.note_stranded(&names, stamp)?;
         for parcel in store.parcels_of_others(&names, stamp.now - deliverer::GIVE_UP_AFTER)? {
             let why = format!("there is no channel `{}` that runs", parcel.to.channel);
             store.not_delivered(&parcel, &why, None, stamp)?;

@@ -4,6 +4,7 @@ use gt_core::agent::Usage;
 use gt_core::job::FireStatus;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::json;
 
 use crate::error::{Result, StoreError};
 use crate::rows::{micros, timestamp};
@@ -34,7 +35,7 @@ pub struct Fire {
     pub usage: Usage,
     /// `none`, `waiting`, `delivered`, `failed`, `suppressed`, `repeated` or `mailed`; `None`: it is not over.
     pub delivery: Option<String>,
-    /// Why it is not delivered.
+    /// Why it is not delivered, or not yet.
     pub delivery_error: Option<String>,
     pub(crate) job_id: i64,
     pub(crate) retries: i64,
@@ -43,7 +44,10 @@ pub struct Fire {
 
 const SELECT: &str =
     "SELECT id, name, slot, until, is_manual, status, attempt, made_at, started_at, ended_at, retry_at, error, turn,
-    run, tokens_in, tokens_out, tokens_cached, cost, delivery, delivery_error, job, retries, failures_max FROM fire";
+    run, tokens_in, tokens_out, tokens_cached, cost, delivery, delivery_error, job, retries, failures_max,
+    CASE delivery WHEN 'waiting' THEN (SELECT error FROM outbox WHERE key = 'turn-' || turn) END,
+    CASE delivery WHEN 'waiting' THEN (SELECT next_at FROM outbox WHERE key = 'turn-' || turn AND next_at > made_at) END
+    FROM fire";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Fire> {
     let time = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(timestamp));
@@ -64,11 +68,19 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Fire> {
         run: row.get(13)?,
         usage: usage(row, 14)?,
         delivery: row.get(18)?,
-        delivery_error: row.get(19)?,
+        delivery_error: row.get::<_, Option<String>>(19)?.or(why_it_waits(row.get(23)?, time(24)?)),
         job_id: row.get(20)?,
         retries: row.get(21)?,
         failures_max: row.get(22)?,
     })
+}
+
+/// Why something is not delivered yet, and when somebody tries again, where that is known.
+fn why_it_waits(error: Option<String>, again_at: Option<Timestamp>) -> Option<String> {
+    match (error, again_at) {
+        (Some(error), Some(at)) => Some(format!("{error}; it is tried again at {at:.0}")),
+        (error, _) => error,
+    }
 }
 
 fn usage(row: &Row<'_>, first: usize) -> rusqlite::Result<Usage> {
@@ -102,6 +114,14 @@ pub struct FireFilter {
     pub limit: Option<usize>,
 }
 
+/// Why nobody tries to deliver something.
+const NO_CHANNEL: &str = "'there is no channel `' || channel || '` that runs'";
+
+/// What waits for a channel that does not run, where that is not noted yet.
+fn stranded() -> String {
+    format!("state = 'waiting' AND channel NOT IN (SELECT value FROM json_each(?1)) AND error IS NOT {NO_CHANNEL}")
+}
+
 impl Store {
     /// Fires, the newest first.
     pub fn fires(&mut self, filter: &FireFilter) -> std::result::Result<Vec<Fire>, StoreError> {
@@ -128,6 +148,20 @@ impl Store {
     /// One of them.
     pub fn fire(&mut self, id: i64) -> std::result::Result<Option<Fire>, StoreError> {
         self.read(|tx| by_id(tx, id))
+    }
+
+    /// Notes why something waits that is for any channel but these, which are all that run; says whether that is new. Once
+    /// its channel runs it is due.
+    pub fn note_stranded(&mut self, channels: &[&str], stamp: &Stamp) -> std::result::Result<bool, StoreError> {
+        let channels = json!(channels).to_string();
+        let sql = format!("SELECT 1 FROM outbox WHERE {}", stranded());
+        if !self.read(|tx| Ok(tx.prepare_cached(&sql)?.exists([&channels])?))? {
+            return Ok(false); // only who has something to write writes
+        }
+        self.write(stamp, |tx| {
+            let sql = format!("UPDATE outbox SET error = {NO_CHANNEL}, next_at = made_at WHERE {}", stranded());
+            Ok(tx.execute(&sql, [&channels])? > 0)
+        })
     }
 
     /// Forgets what became of slots before a time, and says of how many.

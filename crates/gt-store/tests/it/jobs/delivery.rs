@@ -37,8 +37,28 @@ fn an_answer_goes_where_the_job_says_and_the_log_knows_whether_it_arrived() {
     let first = parcel(&mut clock);
     let later = clock.town.now + SECOND;
     clock.does(|store, stamp| store.not_delivered(&first, "nobody there", Some(later), stamp)).expect("it is recorded");
-    assert_eq!(delivery(&mut clock, "x").0.as_deref(), Some("waiting"));
+    let again = "nobody there; it is tried again at 2026-01-01T00:10:01Z";
+    assert_eq!(delivery(&mut clock, "x"), word("waiting", Some(again)));
     clock.town.now = later;
+    clock.does(|store, stamp| store.delivered(first.id, stamp)).expect("it is recorded");
+    assert_eq!(delivery(&mut clock, "x"), word("delivered", None));
+}
+
+#[test]
+fn why_an_answer_waits_that_no_channel_takes_is_known() {
+    let mut clock = Clock::with(&[telling(every("x", 10))]);
+    clock.fire_at("00:10");
+    clock.answer_all();
+    let note = |clock: &mut Clock, channels: &[&str]| {
+        clock.does(|store, stamp| store.note_stranded(channels, stamp)).expect("it is recorded")
+    };
+    assert!(!note(&mut clock, &["tg"]));
+    assert_eq!(delivery(&mut clock, "x"), word("waiting", None));
+    assert!(note(&mut clock, &["web"]));
+    assert!(!note(&mut clock, &["web"]), "once");
+    assert_eq!(delivery(&mut clock, "x"), word("waiting", Some("there is no channel `tg` that runs")));
+    let first = parcel(&mut clock);
+    assert_eq!(first.tries, 0, "nobody has tried");
     clock.does(|store, stamp| store.delivered(first.id, stamp)).expect("it is recorded");
     assert_eq!(delivery(&mut clock, "x"), word("delivered", None));
 }

@@ -159,7 +159,10 @@ fn an_alert_for_a_channel_that_is_not_there_or_not_any_more_is_a_letter() {
     reply(&fleet, "The shop is on fire.");
     fleet.town.gt(["heartbeat", "run", "--wait"]).success();
     double.until("a try", |all| !all.is_empty());
-    assert!(last(&fleet).starts_with("ok waiting: "), "{}", last(&fleet));
+    fleet.until_seen("why it waits", || last(&fleet).contains("; it is tried again at 2"));
+    assert!(last(&fleet).starts_with("ok waiting: - "), "{}", last(&fleet));
+    let logs = fleet.town.gt(["heartbeat", "logs", "--limit", "1"]).stdout;
+    assert!(logs.contains("waiting: ") && logs.contains("503"), "{logs}");
     for key in ["kind", "url"] {
         fleet.town.gt(["config", "unset", &format!("channels.ops.{key}")]).success();
     }
@@ -168,6 +171,23 @@ fn an_alert_for_a_channel_that_is_not_there_or_not_any_more_is_a_letter() {
     });
     let mail = fleet.town.gt(["mail", "inbox"]).stdout;
     assert_eq!(mail.matches("the heartbeat of scripted has something to tell").count(), 2, "{mail}");
+}
+
+#[test]
+fn what_waits_for_a_channel_that_does_not_run_says_so() {
+    let fleet = ticking();
+    beating(&fleet);
+    fleet.set("daemon.heartbeat", "1s");
+    fleet.set("channels.ops.kind", "webhook");
+    fleet.set("heartbeat.target", "ops");
+    reply(&fleet, "The shop is down.");
+    fleet.start_daemon();
+    fleet.town.gt(["heartbeat", "run", "--wait"]).success();
+    fleet.until_seen("why it waits", || last(&fleet) == "ok waiting: - there is no channel `ops` that runs");
+    // Once it runs, it is told.
+    let double = Double::new(|_, _| ok());
+    hook(&fleet, &double);
+    fleet.until_seen("the delivery to be known", || last(&fleet) == "ok delivered: - -");
 }
 
 #[test]
