@@ -243,7 +243,8 @@ impl Store {
     pub fn pause_job(&mut self, name: &str, stamp: &Stamp) -> std::result::Result<(Job, bool), StoreError> {
         self.write(stamp, |tx| {
             let mut job = require(tx, name)?;
-            let is_new = job.state != JobState::Paused;
+            // One that has a reason rests only as long as that lasts.
+            let is_new = job.state != JobState::Paused || job.why.is_some();
             if is_new {
                 (job.state, job.next_at, job.why) = (JobState::Paused, None, None);
                 save(tx, &job)?;

@@ -101,6 +101,10 @@ fn require(town: &Town, settings: &Settings, store: &mut Store, agent: &str) -> 
         return Ok(job);
     }
     let path = jobs::file_of(town, settings, agent);
+    if path.is_file() && !settings.config.boolean("heartbeat.enabled") {
+        let words = format!("heartbeats are switched off, and `{}` has none yet", one_line(agent));
+        return Err(Failure::new(Kind::Refused, words).hint("`gt heartbeat enable`"));
+    }
     let shown = path.strip_prefix(town.root()).unwrap_or(&path).display().to_string();
     let failure = Failure::new(Kind::NotFound, format!("there is no heartbeat of `{}`", one_line(agent)));
     Err(failure.hint(format!("write what to look after into `{}`", one_line(&shown))))

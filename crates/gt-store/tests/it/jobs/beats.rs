@@ -140,6 +140,18 @@ fn heartbeats_that_are_switched_off_and_on_keep_what_is_known_of_them() {
 }
 
 #[test]
+fn who_is_stopped_while_all_rest_stays_so_when_they_go_on() {
+    let mut clock = Clock::new();
+    let wanted = beats(&["claude", "codex"], 30);
+    keep(&mut clock, &wanted);
+    keep(&mut clock, &Beats { is_on: false, ..wanted.clone() });
+    assert!(clock.pause(NAME), "that is new");
+    assert!(!clock.pause(NAME));
+    keep(&mut clock, &wanted);
+    assert_eq!((clock.state(NAME), clock.state("heartbeat:codex")), ("paused".to_owned(), "active 00:30".to_owned()));
+}
+
+#[test]
 fn where_hearts_are_switched_off_none_is_made() {
     let mut clock = Clock::new();
     assert!(!keep(&mut clock, &Beats { is_on: false, ..beats(&["claude"], 30) }));

@@ -4,7 +4,7 @@ use clap::Args;
 use gt_core::job::JobState;
 use gt_core::text::one_line;
 use gt_engine::jobs;
-use gt_store::{Job, beat_of};
+use gt_store::{Job, Store, beat_of};
 use serde_json::json;
 
 use crate::cmd::config;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gt heartbeat enable\n  gt heartbeat enable codex")]
 pub(super) struct EnableArgs {
-    /// Whose; else all
+    /// Whose; else all, and where all are switched off those that were not stopped on their own
     #[arg(value_name = "AGENT")]
     agents: Vec<String>,
 }
@@ -31,7 +31,8 @@ pub(super) struct DisableArgs {
 
 pub(super) fn enable(context: &Context, args: &EnableArgs) -> Result<(), Failure> {
     let town = context.town()?;
-    if !context.settings(&town)?.config.boolean("heartbeat.enabled") {
+    let was_on = context.settings(&town)?.config.boolean("heartbeat.enabled");
+    if !was_on {
         config::change(context, "heartbeat.enabled", "true")?;
     }
     let settings = context.settings(&town)?;
@@ -41,21 +42,33 @@ pub(super) fn enable(context: &Context, args: &EnableArgs) -> Result<(), Failure
     for agent in &args.agents {
         names.push(super::require(&town, &settings, &mut store, agent)?.plan.name);
     }
-    if args.agents.is_empty() {
-        let rests = |job: &Job| job.state != JobState::Active;
-        names.extend(store.beats()?.into_iter().filter(rests).map(|job| job.plan.name));
-    }
+    let resting = if args.agents.is_empty() { resting(&mut store)? } else { Vec::new() };
+    // Where all were off, whoever was stopped apart from that stays so; where they were on, those are meant.
+    let (meant, still) = if was_on { (resting, Vec::new()) } else { (Vec::new(), resting) };
+    names.extend(meant);
     for name in &names {
         store.resume_job(name, &stamp)?;
     }
-    let agents: Vec<String> = names.iter().map(|name| agent_of(name)).collect();
-    let words = match agents.as_slice() {
-        [] => "Hearts beat: `gt heartbeat status` says whose.".to_owned(),
-        agents => format!("The hearts of {} beat again.", agents.join(", ")),
-    };
-    tell(context, true, &agents, &words)?;
+    let [agents, still] = [names, still].map(|names| names.iter().map(|name| agent_of(name)).collect::<Vec<_>>());
+    tell(context, true, &agents, &enabled_words(&agents, &still))?;
     context.note_missing_daemon(&town);
     Ok(())
+}
+
+/// The names of hearts that do not beat.
+fn resting(store: &mut Store) -> Result<Vec<String>, Failure> {
+    let rests = |job: &Job| job.state != JobState::Active;
+    Ok(store.beats()?.into_iter().filter(rests).map(|job| job.plan.name).collect())
+}
+
+fn enabled_words(agents: &[String], still: &[String]) -> String {
+    match (agents, still) {
+        ([], []) => "Hearts beat: `gt heartbeat status` says whose.".to_owned(),
+        ([], still) => {
+            format!("Hearts beat again, all but {}: `gt heartbeat enable {}`", still.join(", "), still.join(" "))
+        }
+        (agents, _) => format!("The hearts of {} beat again.", agents.join(", ")),
+    }
 }
 
 pub(super) fn disable(context: &Context, args: &DisableArgs) -> Result<(), Failure> {

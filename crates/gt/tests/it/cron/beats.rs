@@ -286,6 +286,25 @@ fn an_interval_that_no_heart_can_keep_is_refused() {
 }
 
 #[test]
+fn who_is_disabled_while_all_are_stays_so_until_it_is_enabled_by_name() {
+    let fleet = ticking();
+    beating(&fleet);
+    let gt = |words: &[&str]| fleet.town.call(words.iter().copied()).run();
+    let state = || gt(&["heartbeat", "status", "--json"]).json()["agents"][0]["state"].clone();
+    gt(&["heartbeat", "disable"]).success();
+    // There is nothing to stop yet, and nothing that could be remembered.
+    let refused = gt(&["heartbeat", "disable", "scripted"]);
+    assert!(refused.code == 1 && refused.stderr.contains("heartbeats are switched off"), "{refused}");
+    gt(&["heartbeat", "enable"]).success();
+    gt(&["heartbeat", "disable"]).success();
+    gt(&["heartbeat", "disable", "scripted"]).success();
+    insta::assert_snapshot!(gt(&["heartbeat", "enable"]).stdout, @"Hearts beat again, all but scripted: `gt heartbeat enable scripted`");
+    assert_eq!(state(), "paused");
+    insta::assert_snapshot!(gt(&["heartbeat", "enable", "scripted"]).stdout, @"The hearts of scripted beat again.");
+    assert_eq!(state(), "active");
+}
+
+#[test]
 fn each_agent_with_a_file_of_its_own_has_a_heart_of_its_own() {
     let fleet = ticking();
     beating(&fleet);
