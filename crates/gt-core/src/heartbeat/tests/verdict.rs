@@ -127,6 +127,8 @@ fn what_is_not_the_token_is_delivered() {
         "hello",
         "heartbeat_ok",
         "heartbeat_ok all good",
+        // Nor is it one with a backslash in it.
+        r"HEARTBEAT\_OK",
         "Heartbeat_OK",
         "HEARTBEAT_OKAY",
         "HEARTBEAT_OK_NOT",

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gt heartbeat enable\n  gt heartbeat enable codex")]
 pub(super) struct EnableArgs {
-    /// Whose; else all, and where all are switched off those that were not stopped on their own
+    /// Whose; else all
     #[arg(value_name = "AGENT")]
     agents: Vec<String>,
 }
