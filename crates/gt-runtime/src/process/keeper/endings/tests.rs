@@ -1,7 +1,5 @@
 //! Of endings: what the next keeper knows, whatever was cut off.
 
-//! Of endings: what the next keeper knows, whatever was cut off.
-
 use jiff::Timestamp;
 
 use super::*;
