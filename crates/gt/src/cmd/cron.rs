@@ -9,6 +9,7 @@ mod plan;
 pub(crate) mod runs;
 mod show;
 mod switch;
+mod what;
 
 use std::process::ExitCode;
 

@@ -15,6 +15,8 @@ use crate::town::Answer;
 mod beats;
 #[path = "cron/crashes.rs"]
 mod crashes;
+#[path = "cron/edits.rs"]
+mod edits;
 #[path = "cron/missed.rs"]
 mod missed;
 #[path = "cron/runs.rs"]

@@ -9,7 +9,8 @@ use gt_engine::sling::{self, Request};
 use gt_store::{Job, JobPlan, Store};
 
 use super::list::job_json;
-use super::plan::{self, HowArgs, WhatArgs, WhenArgs};
+use super::plan::{self, HowArgs, WhenArgs};
+use super::what::{self, WhatArgs};
 use super::{clock_words, off_words, shown};
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
@@ -37,8 +38,8 @@ pub(super) fn run(context: &Context, args: &AddArgs) -> Result<(), Failure> {
     let town = context.town()?;
     let settings = context.settings(&town)?;
     let plan = make(context, args, &settings)?;
-    let mut store = context.store()?;
     check_sling(context, &town, &plan.payload, &settings)?;
+    let mut store = context.open(&town)?;
     let job = store.add_jobs(&[plan], &context.stamp())?.remove(0);
     if context.wants_json() {
         context.json(&job_json(&job))?;
@@ -65,7 +66,7 @@ fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPla
         Failure::new(Kind::Usage, "it is not said when it runs")
             .hint("add `--at TIME`, `--every SPAN` or `--cron EXPR`")
     })?;
-    let payload = plan::payload(&args.what, settings)?.ok_or_else(|| {
+    let payload = what::payload(&args.what, settings)?.ok_or_else(|| {
         Failure::new(Kind::Usage, "it is not said what it does")
             .hint("add `--message TEXT`, `--sling ID`, `--new TITLE` or `--run CMD`")
     })?;
@@ -85,10 +86,7 @@ fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPla
         timeout: optional("--timeout", &how.timeout)?,
         retries: how.retries.as_deref().map(plan::retries).transpose()?.flatten(),
         lane: how.lane.clone(),
-        deliver: match &how.channel {
-            Some(channel) => plan::address(channel, how.to.as_deref(), settings)?,
-            None => None,
-        },
+        deliver: plan::address(how, None, settings)?,
     })
 }
 

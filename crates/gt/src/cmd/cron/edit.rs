@@ -1,12 +1,17 @@
 //! `gt cron edit`.
 
 use clap::Args;
-use gt_store::JobPlan;
+use gt_core::job::BadJob;
+use gt_core::refusal::Refusal;
+use gt_engine::Town;
+use gt_engine::settings::Settings;
+use gt_store::{Job, JobPlan};
 use jiff::tz::TimeZone;
 
 use super::add::{check_sling, summary};
 use super::list::job_json;
-use super::plan::{self, HowArgs, WhatArgs, WhenArgs};
+use super::plan::{self, HowArgs, WhenArgs};
+use super::what::{self, WhatArgs};
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 
@@ -35,25 +40,62 @@ pub(super) struct EditArgs {
 pub(super) fn run(context: &Context, args: &EditArgs) -> Result<(), Failure> {
     let town = context.town()?;
     let settings = context.settings(&town)?;
-    let mut store = context.store()?;
-    // Everything is read before anything is changed.
-    let before = store.job(&args.job)?;
-    let mut after = before.plan.clone();
-    change_when(context, args, &mut after)?;
-    if let Some(payload) = plan::payload(&args.what, &settings)? {
-        check_sling(context, &town, &payload, &settings)?;
-        after.payload = payload;
-    }
-    change_how(&args.how, &mut after, &settings)?;
-    after.name = args.name.clone().unwrap_or(after.name);
-    if after == before.plan {
-        return Err(Failure::new(Kind::Usage, "nothing of it would change").hint("see `gt cron edit --help`"));
-    }
-    let job = store.edit_job(&args.job, |plan| *plan = after, &context.stamp())?;
+    let job = loop {
+        // Everything is looked at before anything is changed, and again if somebody else was faster.
+        let before = town.open_store()?.job(&args.job)?;
+        if before.is_beat {
+            return Err((&Refusal::from(BadJob::IsHeartbeat { name: before.plan.name })).into());
+        }
+        let after = changed(context, args, &town, &settings, &before.plan)?;
+        if let Some(job) = replace(context, args, &town, &before.plan, after)? {
+            break job;
+        }
+    };
     if context.wants_json() {
         return context.json(&job_json(&job));
     }
     context.say(&format!("Changed {}.", summary(context, &job)))
+}
+
+/// The plan with what was asked for.
+fn changed(
+    context: &Context,
+    args: &EditArgs,
+    town: &Town,
+    settings: &Settings,
+    before: &JobPlan,
+) -> Result<JobPlan, Failure> {
+    let mut after = before.clone();
+    change_when(context, args, &mut after)?;
+    if let Some(payload) = what::changed(&args.what, &before.payload, settings)? {
+        check_sling(context, town, &payload, settings)?;
+        after.payload = payload;
+    }
+    change_how(&args.how, &mut after, settings)?;
+    after.name = args.name.clone().unwrap_or(after.name);
+    if after == *before {
+        return Err(Failure::new(Kind::Usage, "nothing of it would change").hint("see `gt cron edit --help`"));
+    }
+    Ok(after)
+}
+
+/// Puts one plan in the place of another; `None`: that is not the job's plan any more.
+fn replace(
+    context: &Context,
+    args: &EditArgs,
+    town: &Town,
+    before: &JobPlan,
+    after: JobPlan,
+) -> Result<Option<Job>, Failure> {
+    let mut is_same = false;
+    let change = |plan: &mut JobPlan| {
+        is_same = plan == before;
+        if is_same {
+            *plan = after;
+        }
+    };
+    let job = context.open(town)?.edit_job(&args.job, change, &context.stamp())?;
+    Ok(Some(job).filter(|_| is_same))
 }
 
 fn change_when(context: &Context, args: &EditArgs, job: &mut JobPlan) -> Result<(), Failure> {
@@ -71,7 +113,7 @@ fn change_when(context: &Context, args: &EditArgs, job: &mut JobPlan) -> Result<
     Ok(())
 }
 
-fn change_how(how: &HowArgs, job: &mut JobPlan, settings: &gt_engine::settings::Settings) -> Result<(), Failure> {
+fn change_how(how: &HowArgs, job: &mut JobPlan, settings: &Settings) -> Result<(), Failure> {
     if let Some(word) = &how.missed {
         job.missed = plan::missed(word)?;
     }
@@ -87,9 +129,7 @@ fn change_how(how: &HowArgs, job: &mut JobPlan, settings: &gt_engine::settings::
     if let Some(lane) = &how.lane {
         job.lane = Some(lane.clone()).filter(|lane| lane != "default");
     }
-    if let Some(channel) = &how.channel {
-        job.deliver = plan::address(channel, how.to.as_deref(), settings)?;
-    }
+    job.deliver = plan::address(how, job.deliver.as_ref(), settings)?;
     job.may_overlap = (job.may_overlap || how.overlap) && !how.no_overlap;
     Ok(())
 }

@@ -1,13 +1,11 @@
-//! The words in which a job is described, for adding and for changing one.
+//! The words that say when and by what rules a job runs, for adding and for changing one.
 
 use clap::Args;
 use gt_core::cron::Expr;
-use gt_core::job::{Missed, Payload, Schedule, every};
+use gt_core::job::{Missed, Schedule, every};
 use gt_core::near;
-use gt_core::session::{TEXT_BYTES_MAX, flaw_of_key};
 use gt_core::text::one_line;
 use gt_core::when;
-use gt_engine::agents::find_for_turns;
 use gt_engine::config::parse_duration;
 use gt_engine::settings::Settings;
 use gt_store::Address;
@@ -32,41 +30,6 @@ pub(super) struct WhenArgs {
     /// The time zone that these are in; else this machine's
     #[arg(long, value_name = "ZONE")]
     pub(super) tz: Option<String>,
-}
-
-/// What it does.
-#[derive(Debug, Args)]
-pub(super) struct WhatArgs {
-    /// Ask an agent this
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["sling", "new", "run"])]
-    pub(super) message: Option<String>,
-    /// In this session, as one of its messages; else in a fresh conversation each time
-    #[arg(long, value_name = "SESSION")]
-    pub(super) session: Option<String>,
-    /// Who answers, or works; else the default agent
-    #[arg(long, value_name = "AGENT")]
-    pub(super) agent: Option<String>,
-    /// Sling these: beads, an epic, a convoy, or a formula with `--on`; and perhaps a rig
-    #[arg(long, value_name = "ID", num_args = 1.., conflicts_with_all = ["new", "run"])]
-    pub(super) sling: Vec<String>,
-    /// The bead that the formula after `--sling` is for
-    #[arg(long, value_name = "BEAD", requires = "sling")]
-    pub(super) on: Option<String>,
-    /// Make a bead with this title each time, and sling it
-    #[arg(long, value_name = "TITLE", conflicts_with = "run")]
-    pub(super) new: Option<String>,
-    /// The rig that the new bead is for
-    #[arg(long, value_name = "RIG", requires = "new")]
-    pub(super) rig: Option<String>,
-    /// The recipe to work by
-    #[arg(long, value_name = "FORMULA")]
-    pub(super) formula: Option<String>,
-    /// Instructions for whoever works
-    #[arg(long, value_name = "TEXT")]
-    pub(super) args: Option<String>,
-    /// Run this command of the shell, in the town's directory
-    #[arg(long, value_name = "CMD")]
-    pub(super) run: Option<String>,
 }
 
 /// By what rules.
@@ -97,7 +60,7 @@ pub(super) struct HowArgs {
     #[arg(long, value_name = "CHANNEL")]
     pub(super) channel: Option<String>,
     /// To whom, in the channel's own words
-    #[arg(long, value_name = "WHO", requires = "channel")]
+    #[arg(long, value_name = "WHO")]
     pub(super) to: Option<String>,
 }
 
@@ -153,66 +116,6 @@ pub(super) fn span(flag: &str, text: &str) -> Result<SignedDuration, Failure> {
     })
 }
 
-/// What it is to do; `None`: nothing was said of that.
-pub(super) fn payload(args: &WhatArgs, settings: &Settings) -> Result<Option<Payload>, Failure> {
-    let is_sling = !args.sling.is_empty() || args.new.is_some();
-    let refuse = |is_wrong: bool, flag: &str, with: &str| {
-        let refusal =
-            || Failure::new(Kind::Usage, format!("`{flag}` goes with {with} only")).hint("see `gt cron add --help`");
-        if is_wrong { Err(refusal()) } else { Ok(()) }
-    };
-    refuse(args.session.is_some() && args.message.is_none(), "--session", "`--message`")?;
-    refuse(args.formula.is_some() && !is_sling, "--formula", "`--sling` and `--new`")?;
-    refuse(args.args.is_some() && !is_sling, "--args", "`--sling` and `--new`")?;
-    refuse(args.agent.is_some() && args.run.is_some(), "--agent", "`--message`, `--sling` and `--new`")?;
-    if let Some(text) = &args.message {
-        return message(text, args, settings).map(Some);
-    }
-    if let Some(command) = &args.run {
-        return match command.trim() {
-            "" => Err(Failure::new(Kind::Usage, "the command is empty").hint("for example `--run 'make backup'`")),
-            _ => Ok(Some(Payload::Run { command: command.clone() })),
-        };
-    }
-    Ok(is_sling.then(|| Payload::Sling { words: sling_words(args) }))
-}
-
-fn message(text: &str, args: &WhatArgs, settings: &Settings) -> Result<Payload, Failure> {
-    if text.trim().is_empty() {
-        return Err(Failure::new(Kind::Usage, "the message is empty").hint("for example `--message 'What is new?'`"));
-    }
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(Failure::new(Kind::Usage, format!("the message is longer than {TEXT_BYTES_MAX} bytes")));
-    }
-    if let Some((key, why)) = args.session.as_deref().and_then(|key| Some((key, flaw_of_key(key)?))) {
-        let key = one_line(key);
-        return Err(
-            Failure::new(Kind::Usage, format!("`{key}` cannot name a session: {why}")).hint("for example `dm:anna`")
-        );
-    }
-    if let Some(agent) = &args.agent {
-        find_for_turns(&settings.config, agent).map_err(|why| Failure::new(Kind::Usage, one_line(&why)))?;
-    }
-    Ok(Payload::Message { text: text.to_owned(), session: args.session.clone(), agent: args.agent.clone() })
-}
-
-/// The words of `gt sling` that do it.
-fn sling_words(args: &WhatArgs) -> Vec<String> {
-    let mut words = args.sling.clone();
-    let options = [
-        ("--new", &args.new),
-        ("--on", &args.on),
-        ("--formula", &args.formula),
-        ("--args", &args.args),
-        ("--agent", &args.agent),
-    ];
-    words.extend(args.rig.iter().cloned());
-    for (flag, value) in options {
-        words.extend(value.iter().map(|value| format!("{flag}={value}")));
-    }
-    words
-}
-
 pub(super) fn missed(word: &str) -> Result<Missed, Failure> {
     Missed::parse(word).ok_or_else(|| {
         Failure::new(Kind::Usage, format!("`{}` does not say what becomes of missed times", one_line(word)))
@@ -234,11 +137,26 @@ pub(super) fn retries(text: &str) -> Result<Option<u32>, Failure> {
     }
 }
 
-/// Where its answer goes; `none` is nowhere.
-pub(super) fn address(channel: &str, to: Option<&str>, settings: &Settings) -> Result<Option<Address>, Failure> {
-    if channel == "none" {
-        return Ok(None);
+/// Where its answer goes; `none` is nowhere. What is not said is as at present, but whom to tell is another's matter in another
+/// channel.
+pub(super) fn address(
+    how: &HowArgs,
+    present: Option<&Address>,
+    settings: &Settings,
+) -> Result<Option<Address>, Failure> {
+    let channel = how.channel.as_deref().or(present.map(|to| to.channel.as_str()));
+    let Some(channel) = channel.filter(|channel| *channel != "none") else {
+        return match &how.to {
+            Some(_) => {
+                Err(Failure::new(Kind::Usage, "`--to` goes with a channel only").hint("say by which: `--channel NAME`"))
+            }
+            None => Ok(None),
+        };
+    };
+    if how.channel.is_some() {
+        require_channel(settings, channel)?;
     }
-    require_channel(settings, channel)?;
-    Ok(Some(Address { channel: channel.to_owned(), recipient: to.map(str::to_owned), reply_to: None }))
+    let same = present.filter(|to| to.channel == channel);
+    let recipient = how.to.clone().or_else(|| same.and_then(|to| to.recipient.clone()));
+    Ok(Some(Address { channel: channel.to_owned(), recipient, reply_to: None }))
 }

@@ -1,0 +1,161 @@
+//! Changing jobs: what is named changes, the rest stays, and nobody's change is lost. // SPEC K1
+
+use serde_json::{Value, json};
+
+use crate::fleet::Fleet;
+use crate::town::{Town, snapshot};
+
+/// A town with a job `e` that does this, each hour.
+fn with_job(does: &[&str]) -> Fleet {
+    let fleet = Fleet::new("");
+    fleet.set("agents.other.headless", r#"["true"]"#);
+    fleet.set("agents.scripted.headless", r#"["true"]"#);
+    super::add(&fleet, &[&["e", "--every", "1h"], does].concat());
+    fleet
+}
+
+fn edit(town: &Town, words: &[&str]) -> Value {
+    let words = ["cron", "edit", "e"].iter().chain(words).chain(&["--json"]).copied();
+    town.call(words).run().json()["payload"].take()
+}
+
+#[test]
+fn two_changes_at_once_are_both_made() {
+    let fleet = with_job(&["--run", "true"]);
+    for round in 1..=12 {
+        let (timeout, retries) = (format!("{round}m"), round.to_string());
+        let change = |words: [&str; 2]| fleet.town.call(["cron", "edit", "e"].into_iter().chain(words)).spawn();
+        let changes = [change(["--timeout", &timeout]), change(["--retries", &retries])];
+        for child in changes {
+            assert!(child.wait_with_output().expect("it ends").status.success());
+        }
+        let job = fleet.town.gt(["cron", "show", "e", "--json"]).json();
+        assert_eq!((&job["timeout_ms"], &job["retries"]), (&json!(round * 60_000), &json!(round)));
+    }
+}
+
+#[test]
+fn of_a_message_only_what_is_named_changes() {
+    let fleet = with_job(&["--run", "true"]);
+    let message = |text: &str, session: &str, agent: &str| {
+        let all = [("text", text), ("session", session), ("agent", agent)];
+        let known = all.into_iter().filter(|(_, value)| !value.is_empty());
+        json!({ "message": known.map(|(key, value)| (key.to_owned(), json!(value))).collect::<serde_json::Map<_, _>>() })
+    };
+    let edit = |words: &[&str]| edit(&fleet.town, words);
+    assert_eq!(
+        edit(&["--message", "hi", "--session", "dm:x", "--agent", "scripted"]),
+        message("hi", "dm:x", "scripted")
+    );
+    assert_eq!(edit(&["--message", "hello"]), message("hello", "dm:x", "scripted"));
+    assert_eq!(edit(&["--agent", "other", "--timeout", "5m"]), message("hello", "dm:x", "other"));
+    assert_eq!(edit(&["--session", "dm:y"]), message("hello", "dm:y", "other"));
+    assert_eq!(edit(&["--session", "none"]), message("hello", "", "other"));
+    assert_eq!(edit(&["--agent", "default"]), message("hello", "", ""));
+    assert_eq!(edit(&["--run", "true"]), json!({ "run": { "command": "true" } }));
+}
+
+#[test]
+fn of_what_is_slung_only_what_is_named_changes() {
+    let fleet = with_job(&["--new", "One", "--rig", "shop", "--args", "soon", "--agent", "scripted"]);
+    fleet.hold(&["gt-1", "gt-2"]);
+    let edit = |words: &[&str]| {
+        let payload = edit(&fleet.town, words);
+        let words = payload["sling"]["words"].as_array().expect("it slings").iter();
+        words.map(|word| word.as_str().expect("a word").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(edit(&["--new", "Two"]), ["shop", "--new=Two", "--args=soon", "--agent=scripted"]);
+    assert_eq!(edit(&["--args", "later"]), ["shop", "--new=Two", "--args=later", "--agent=scripted"]);
+    assert_eq!(edit(&["--agent", "other"]), ["shop", "--new=Two", "--args=later", "--agent=other"]);
+    assert_eq!(edit(&["--sling", "gt-1"]), ["gt-1", "--args=later", "--agent=other"]);
+    assert_eq!(
+        edit(&["--formula", "mol-polecat-work"]),
+        ["gt-1", "--formula=mol-polecat-work", "--args=later", "--agent=other"]
+    );
+    assert_eq!(edit(&["--formula", "default", "--args", ""]), ["gt-1", "--agent=other"]);
+    assert_eq!(
+        edit(&["--sling", "mol-polecat-work", "--on", "gt-1"]),
+        ["mol-polecat-work", "--on=gt-1", "--agent=other"]
+    );
+    assert_eq!(edit(&["--on", "gt-2"]), ["mol-polecat-work", "--on=gt-2", "--agent=other"]);
+    assert_eq!(edit(&["--sling", "gt-1", "--agent", "default"]), ["gt-1"]);
+}
+
+#[test]
+fn a_flag_that_does_not_fit_is_refused() {
+    let fleet = with_job(&["--run", "true"]);
+    let refused = |words: &[&str]| fleet.town.refused(["cron", "edit", "e"].into_iter().chain(words.iter().copied()));
+    let runs =
+        [&["--session", "dm:x"][..], &["--agent", "other"], &["--rig", "shop"], &["--on", "gt-1"], &["--to", "you"]];
+    let runs = runs.map(refused).concat();
+    fleet.town.gt(["cron", "edit", "e", "--message", "hi"]).success();
+    let message =
+        [&["--args", "x", "--retries", "1"][..], &["--agent", "nobody"], &["--session", " "], &["--message", " "]];
+    snapshot!(runs + &message.map(refused).concat(), @"
+    $ gt cron edit e --session dm:x
+    ! error: `--session` goes with `--message` only
+    ! hint: see `gt cron add --help`
+    [exit 2]
+    $ gt cron edit e --agent other
+    ! error: `--agent` goes with `--message`, `--sling` and `--new` only
+    ! hint: see `gt cron add --help`
+    [exit 2]
+    $ gt cron edit e --rig shop
+    ! error: `--rig` goes with `--new` only
+    ! hint: see `gt cron add --help`
+    [exit 2]
+    $ gt cron edit e --on gt-1
+    ! error: `--on` goes with `--sling` only
+    ! hint: see `gt cron add --help`
+    [exit 2]
+    $ gt cron edit e --to you
+    ! error: `--to` goes with a channel only
+    ! hint: say by which: `--channel NAME`
+    [exit 2]
+    $ gt cron edit e --args x --retries 1
+    ! error: `--args` goes with `--sling` and `--new` only
+    ! hint: see `gt cron add --help`
+    [exit 2]
+    $ gt cron edit e --agent nobody
+    ! error: agent `nobody` takes no chat turns; set `agents.nobody.headless`
+    [exit 2]
+    $ gt cron edit e --session ' '
+    ! error: ` ` cannot name a session: it begins or ends with a space
+    ! hint: for example `dm:anna`
+    [exit 2]
+    $ gt cron edit e --message ' '
+    ! error: the message is empty
+    ! hint: for example `--message 'What is new?'`
+    [exit 2]
+    ");
+}
+
+#[test]
+fn who_is_told_changes_alone_too() {
+    let fleet = with_job(&["--run", "true"]);
+    for channel in ["ops", "dev"] {
+        fleet.set(&format!("channels.{channel}.url"), "http://127.0.0.1:9/");
+        fleet.set(&format!("channels.{channel}.kind"), "webhook");
+    }
+    let edit = |words: &[&str]| {
+        let words = ["cron", "edit", "e"].iter().chain(words).chain(&["--json"]).copied();
+        let job = fleet.town.call(words).run().json();
+        format!("{} {}", job["channel"], job["to"])
+    };
+    assert_eq!(edit(&["--channel", "ops", "--to", "you"]), r#""ops" "you""#);
+    assert_eq!(edit(&["--to", "me"]), r#""ops" "me""#);
+    assert_eq!(edit(&["--channel", "ops", "--retries", "2"]), r#""ops" "me""#);
+    assert_eq!(edit(&["--channel", "dev"]), r#""dev" null"#, "who that is, another channel does not know");
+    assert_eq!(edit(&["--channel", "none"]), "null null");
+}
+
+#[test]
+fn a_change_is_rehearsed() {
+    let fleet = with_job(&["--run", "true"]);
+    fleet.hold(&["gt-1"]);
+    let before = fleet.town.state();
+    for words in [&["edit", "e", "--sling", "gt-1"][..], &["add", "x", "--every", "1h", "--sling", "gt-1"]] {
+        fleet.town.call(["cron"].iter().chain(words).chain(&["--dry-run"]).copied()).run().success();
+    }
+    assert_eq!(fleet.town.state(), before);
+}
