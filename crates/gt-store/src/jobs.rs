@@ -241,43 +241,47 @@ impl Store {
 
     /// Has a job leave its slots out, and what waits to be started; what runs goes on. Says whether that is new.
     pub fn pause_job(&mut self, name: &str, stamp: &Stamp) -> std::result::Result<(Job, bool), StoreError> {
-        self.write(stamp, |tx| {
-            let mut job = require(tx, name)?;
-            // One that has a reason rests only as long as that lasts.
-            let is_new = job.state != JobState::Paused || job.why.is_some();
-            if is_new {
-                (job.state, job.next_at, job.why) = (JobState::Paused, None, None);
-                save(tx, &job)?;
-                settle::give_up_waiting(tx, job.id, "its job was paused", stamp)?;
-                tell(tx, EventType::JobChanged, &job, stamp)?;
-            }
-            Ok((job, is_new))
-        })
+        Ok(self.pause_jobs(&[name], stamp)?.remove(0))
+    }
+
+    /// Has jobs leave their slots out, all or none of them.
+    pub fn pause_jobs(
+        &mut self,
+        names: &[impl AsRef<str>],
+        stamp: &Stamp,
+    ) -> std::result::Result<Vec<(Job, bool)>, StoreError> {
+        self.write(stamp, |tx| named(tx, names, require)?.into_iter().map(|job| pause(tx, job, stamp)).collect())
     }
 
     /// Has a job go on from now: what came meanwhile is nobody's. Says whether that is new.
     pub fn resume_job(&mut self, name: &str, stamp: &Stamp) -> std::result::Result<(Job, bool), StoreError> {
-        self.write(stamp, |tx| {
-            let mut job = require(tx, name)?;
-            let is_new = job.state != JobState::Active;
-            if is_new {
-                job.next_at = Some(first_slot(&job.plan, stamp)?);
-                (job.state, job.why, job.failures) = (JobState::Active, None, 0);
-                save(tx, &job)?;
-                tell(tx, EventType::JobChanged, &job, stamp)?;
-            }
-            Ok((job, is_new))
-        })
+        Ok(self.resume_jobs(&[name], stamp)?.remove(0))
+    }
+
+    /// Has jobs go on from now, all or none of them.
+    pub fn resume_jobs(
+        &mut self,
+        names: &[impl AsRef<str>],
+        stamp: &Stamp,
+    ) -> std::result::Result<Vec<(Job, bool)>, StoreError> {
+        self.write(stamp, |tx| named(tx, names, require)?.into_iter().map(|job| resume(tx, job, stamp)).collect())
     }
 
     /// Forgets a job, and what waits to be started; what runs goes on, and what became of its slots stays known.
     pub fn remove_job(&mut self, name: &str, stamp: &Stamp) -> std::result::Result<Job, StoreError> {
+        Ok(self.remove_jobs(&[name], stamp)?.remove(0))
+    }
+
+    /// Forgets jobs, all or none of them.
+    pub fn remove_jobs(
+        &mut self,
+        names: &[impl AsRef<str>],
+        stamp: &Stamp,
+    ) -> std::result::Result<Vec<Job>, StoreError> {
         self.write(stamp, |tx| {
-            let job = require_own(tx, name)?;
-            tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
-            settle::give_up_waiting(tx, job.id, "its job was removed", stamp)?;
-            tell(tx, EventType::JobRemoved, &job, stamp)?;
-            Ok(job)
+            let jobs = named(tx, names, require_own)?;
+            jobs.iter().try_for_each(|job| remove(tx, job, stamp))?;
+            Ok(jobs)
         })
     }
 
@@ -331,6 +335,35 @@ fn add(tx: &Connection, plan: &JobPlan, is_beat: bool, stamp: &Stamp) -> Result<
     save(tx, &job)?;
     tell(tx, EventType::JobAdded, &job, stamp)?;
     Ok(job)
+}
+
+fn pause(tx: &Connection, mut job: Job, stamp: &Stamp) -> Result<(Job, bool)> {
+    // One that has a reason rests only as long as that lasts.
+    let is_new = job.state != JobState::Paused || job.why.is_some();
+    if is_new {
+        (job.state, job.next_at, job.why) = (JobState::Paused, None, None);
+        save(tx, &job)?;
+        settle::give_up_waiting(tx, job.id, "its job was paused", stamp)?;
+        tell(tx, EventType::JobChanged, &job, stamp)?;
+    }
+    Ok((job, is_new))
+}
+
+fn resume(tx: &Connection, mut job: Job, stamp: &Stamp) -> Result<(Job, bool)> {
+    let is_new = job.state != JobState::Active;
+    if is_new {
+        job.next_at = Some(first_slot(&job.plan, stamp)?);
+        (job.state, job.why, job.failures) = (JobState::Active, None, 0);
+        save(tx, &job)?;
+        tell(tx, EventType::JobChanged, &job, stamp)?;
+    }
+    Ok((job, is_new))
+}
+
+fn remove(tx: &Connection, job: &Job, stamp: &Stamp) -> Result<()> {
+    tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
+    settle::give_up_waiting(tx, job.id, "its job was removed", stamp)?;
+    tell(tx, EventType::JobRemoved, job, stamp)
 }
 
 fn anchor_of(schedule: &Schedule, stamp: &Stamp) -> Timestamp {
@@ -421,6 +454,22 @@ fn require(tx: &Connection, name: &str) -> Result<Job> {
         Some(job) => Ok(job),
         None => Err(StoreError::NoJob { name: one_line(name), near: near(tx, name)? }),
     }
+}
+
+/// The jobs that are named, each once.
+fn named(
+    tx: &Connection,
+    names: &[impl AsRef<str>],
+    require: impl Fn(&Connection, &str) -> Result<Job>,
+) -> Result<Vec<Job>> {
+    let mut jobs: Vec<Job> = Vec::new();
+    for name in names {
+        let job = require(tx, name.as_ref())?;
+        if jobs.iter().all(|other| other.id != job.id) {
+            jobs.push(job);
+        }
+    }
+    Ok(jobs)
 }
 
 /// One that somebody has added, and may change.

@@ -301,6 +301,35 @@ fn a_job_never_runs_beside_itself_whatever_is_changed_about_it_meanwhile() {
 }
 
 #[test]
+fn several_jobs_are_paused_resumed_and_removed_all_or_none() {
+    let mut clock = Clock::with(&[every("x", 10), every("y", 20)]);
+    let whole = |clock: &Clock| clock.rows("SELECT name || state || coalesce(next_at, '') FROM job ORDER BY id");
+    let n_told = |clock: &Clock| clock.events("job.changed").len() + clock.events("job.removed").len();
+    let nobody =
+        |answer: Result<(), StoreError>| assert!(matches!(answer, Err(StoreError::NoJob { .. })), "{answer:?}");
+    let (with_stranger, both) = (["x", "nobody"], ["x", "job-2", "job-1", "y", "x"]);
+    let before = whole(&clock);
+    nobody(clock.does(|store, stamp| store.pause_jobs(&with_stranger, stamp)).map(drop));
+    nobody(clock.does(|store, stamp| store.remove_jobs(&with_stranger, stamp)).map(drop));
+    assert_eq!((whole(&clock), n_told(&clock)), (before, 0));
+
+    let names = |jobs: &[(gt_store::Job, bool)]| {
+        jobs.iter().map(|(job, is_new)| format!("{} {is_new}", job.name())).collect::<Vec<_>>()
+    };
+    let paused = clock.does(|store, stamp| store.pause_jobs(&both, stamp)).expect("they are there");
+    assert_eq!(names(&paused), ["x true", "y true"], "who is named twice is meant once");
+    let before = whole(&clock);
+    nobody(clock.does(|store, stamp| store.resume_jobs(&with_stranger, stamp)).map(drop));
+    assert_eq!((whole(&clock), n_told(&clock)), (before, 2));
+    let resumed = clock.does(|store, stamp| store.resume_jobs(&both, stamp)).expect("they are there");
+    assert_eq!(names(&resumed), ["x true", "y true"]);
+
+    let removed = clock.does(|store, stamp| store.remove_jobs(&both, stamp)).expect("they are there");
+    assert_eq!(removed.iter().map(gt_store::Job::name).collect::<Vec<_>>(), ["x", "y"]);
+    assert_eq!((whole(&clock), n_told(&clock)), (Vec::new(), 6));
+}
+
+#[test]
 fn a_removed_job_leaves_its_log_and_what_runs_goes_on() {
     for is_answered in [true, false] {
         let mut clock = Clock::with(&[every("x", 10)]);

@@ -12,7 +12,8 @@ use crate::failure::Failure;
 /// Pause jobs: their times are left out until they are resumed; what runs goes on
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  gt cron pause report")]
+  gt cron pause report
+  gt cron pause report backup")]
 pub(super) struct PauseArgs {
     /// Names or ids
     #[arg(value_name = "JOB", required = true)]
@@ -40,39 +41,36 @@ pub(super) struct RemoveArgs {
 }
 
 pub(super) fn pause(context: &Context, args: &PauseArgs) -> Result<(), Failure> {
-    let (mut store, stamp) = (context.store()?, context.stamp());
-    for name in &args.jobs {
-        let (job, is_new) = store.pause_job(name, &stamp)?;
-        let name = shown(job.name());
-        tell(context, &job, &if is_new { format!("Paused {name}.") } else { format!("{name} was paused already.") })?;
-    }
-    Ok(())
+    let paused = context.store()?.pause_jobs(&args.jobs, &context.stamp())?;
+    tell(context, paused, |job, is_new| match shown(job.name()) {
+        name if is_new => format!("Paused {name}."),
+        name => format!("{name} was paused already."),
+    })
 }
 
 pub(super) fn resume(context: &Context, args: &ResumeArgs) -> Result<(), Failure> {
-    let (mut store, stamp) = (context.store()?, context.stamp());
-    for name in &args.jobs {
-        let (job, is_new) = store.resume_job(name, &stamp)?;
-        let summary = summary(context, &job);
-        tell(
-            context,
-            &job,
-            &if is_new { format!("Resumed {summary}.") } else { format!("Nothing to do for {summary}.") },
-        )?;
-    }
+    let resumed = context.store()?.resume_jobs(&args.jobs, &context.stamp())?;
+    tell(context, resumed, |job, is_new| match summary(context, job) {
+        summary if is_new => format!("Resumed {summary}."),
+        summary => format!("Nothing to do for {summary}."),
+    })?;
     context.note_missing_daemon(&context.town()?);
     Ok(())
 }
 
 pub(super) fn remove(context: &Context, args: &RemoveArgs) -> Result<(), Failure> {
-    let (mut store, stamp) = (context.store()?, context.stamp());
-    for name in &args.jobs {
-        let job = store.remove_job(name, &stamp)?;
-        tell(context, &job, &format!("Removed {}.", shown(job.name())))?;
-    }
-    Ok(())
+    let removed = context.store()?.remove_jobs(&args.jobs, &context.stamp())?;
+    let removed = removed.into_iter().map(|job| (job, true)).collect();
+    tell(context, removed, |job, _| format!("Removed {}.", shown(job.name())))
 }
 
-fn tell(context: &Context, job: &Job, words: &str) -> Result<(), Failure> {
-    if context.wants_json() { context.json(&job_json(job)) } else { context.say(words) }
+/// A line for each; in JSON the one, or a list of all.
+fn tell(context: &Context, jobs: Vec<(Job, bool)>, words: impl Fn(&Job, bool) -> String) -> Result<(), Failure> {
+    if !context.wants_json() {
+        return context.say(&jobs.iter().map(|(job, is_new)| words(job, *is_new)).collect::<Vec<_>>().join("\n"));
+    }
+    match jobs.iter().map(|(job, _)| job_json(job)).collect::<Vec<_>>().as_slice() {
+        [job] => context.json(job),
+        jobs => context.json(jobs),
+    }
 }

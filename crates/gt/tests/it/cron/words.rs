@@ -98,6 +98,25 @@ fn what_is_unclear_or_wrong_is_refused_with_what_to_type() {
 }
 
 #[test]
+fn several_jobs_at_once_are_one_answer_and_all_or_nothing() {
+    let town = Town::new();
+    for name in ["f", "h"] {
+        town.gt(["cron", "add", name, "--every", "1h", "--run", "true"]).success();
+    }
+    let names = |answer: crate::town::Answer| match answer.json() {
+        serde_json::Value::Array(jobs) => jobs.iter().map(|job| job["name"].to_string()).collect(),
+        job => job["name"].to_string(),
+    };
+    for verb in ["pause", "resume", "remove"] {
+        let refused = town.refused(["cron", verb, "f", "nosuch"]);
+        assert!(refused.contains("no job `nosuch`") && refused.contains("[exit 3]"), "{refused}");
+        assert_eq!(names(town.gt(["cron", verb, "f", "h", "job-1", "--json", "--dry-run"])), r#""f""h""#);
+        assert_eq!(names(town.gt(["cron", verb, "h", "h", "--json", "--dry-run"])), r#""h""#);
+    }
+    assert_eq!(town.gt(["cron", "remove", "h", "h", "f"]).stdout, "Removed h.\nRemoved f.\n");
+}
+
+#[test]
 fn times_are_shown_before_they_are_trusted_also_outside_a_town() {
     let town = Town::unmade();
     let next = |words: [&str; 8]| town.gt(words);
