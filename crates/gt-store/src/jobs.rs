@@ -227,12 +227,7 @@ impl Store {
             if job.plan.name != before.name {
                 refuse_name(tx, &job.plan.name, false)?;
             }
-            if (&job.plan.schedule, &job.plan.tz) != (&before.schedule, &before.tz) && job.state != JobState::Paused {
-                job.next_at = Some(first_slot(&job.plan, stamp)?);
-                if job.state == JobState::Disabled {
-                    (job.state, job.why, job.failures) = (JobState::Active, None, 0);
-                }
-            }
+            reschedule(&mut job, &before, stamp)?;
             save(tx, &job)?;
             tell(tx, EventType::JobChanged, &job, stamp)?;
             Ok(job)
@@ -335,6 +330,24 @@ fn add(tx: &Connection, plan: &JobPlan, is_beat: bool, stamp: &Stamp) -> Result<
     save(tx, &job)?;
     tell(tx, EventType::JobAdded, &job, stamp)?;
     Ok(job)
+}
+
+/// Finds the next slot of a job whose times are others now. Only a new schedule wakes one that is disabled; one that is paused
+/// stays so, but what never comes it cannot wait for either.
+fn reschedule(job: &mut Job, before: &JobPlan, stamp: &Stamp) -> Result<()> {
+    let has_new_schedule = job.plan.schedule != before.schedule;
+    if !has_new_schedule && job.plan.tz == before.tz {
+        return Ok(());
+    }
+    let next_at = Some(first_slot(&job.plan, stamp)?);
+    match job.state {
+        JobState::Active => job.next_at = next_at,
+        JobState::Disabled if has_new_schedule => {
+            (job.state, job.why, job.failures, job.next_at) = (JobState::Active, None, 0, next_at);
+        }
+        JobState::Disabled | JobState::Paused => (),
+    }
+    Ok(())
 }
 
 fn pause(tx: &Connection, mut job: Job, stamp: &Stamp) -> Result<(Job, bool)> {

@@ -186,6 +186,33 @@ fn a_paused_job_that_is_edited_stays_paused() {
 }
 
 #[test]
+fn a_paused_job_does_not_get_a_schedule_that_never_comes() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.pause("x");
+    for schedule in [cron("x", "0 0 30 2 *").schedule, at("x", "00:00").schedule] {
+        let refused = refusal(clock.edit("x", |plan| plan.schedule = schedule));
+        assert!(matches!(refused, Refusal::Job(BadJob::NeverRuns { .. })), "{refused:?}");
+    }
+    let refused = refusal(clock.edit("x", |plan| plan.tz = "Mars/Olympus".to_owned()));
+    assert!(matches!(refused, Refusal::Job(BadJob::NeverRuns { .. })), "{refused:?}");
+    assert_eq!(clock.job("x").plan, every("x", 10));
+}
+
+#[test]
+fn another_zone_alone_does_not_wake_a_disabled_job() {
+    let mut clock = Clock::with(&[cron("x", "30 * * * *")]);
+    (clock.retries, clock.failures_max) = (0, 1);
+    clock.fire_at("00:30");
+    clock.fail_for_good();
+    let disabled = clock.state("x");
+    assert!(disabled.starts_with("disabled"), "{disabled}");
+    clock.edit("x", |plan| plan.tz = "Asia/Kolkata".to_owned()).expect("it is changed");
+    assert_eq!((clock.state("x"), clock.job("x").failures), (disabled, 1));
+    clock.resume("x");
+    assert_eq!(clock.state("x"), "active 01:00", "half past there");
+}
+
+#[test]
 fn what_came_while_a_job_was_paused_is_nobodys() {
     let mut clock = Clock::with(&[every("x", 10)]);
     clock.fire_at("00:10");
