@@ -365,7 +365,7 @@ fn pause(tx: &Connection, mut job: Job, stamp: &Stamp) -> Result<(Job, bool)> {
 fn resume(tx: &Connection, mut job: Job, stamp: &Stamp) -> Result<(Job, bool)> {
     let is_new = job.state != JobState::Active;
     if is_new {
-        job.next_at = Some(first_slot(&job.plan, stamp)?);
+        job.next_at = Some(slot_left(&job.plan, stamp)?);
         (job.state, job.why, job.failures) = (JobState::Active, None, 0);
         save(tx, &job)?;
         tell(tx, EventType::JobChanged, &job, stamp)?;
@@ -388,6 +388,13 @@ fn anchor_of(schedule: &Schedule, stamp: &Stamp) -> Timestamp {
 
 fn first_slot(plan: &JobPlan, stamp: &Stamp) -> Result<Timestamp> {
     plan.next(stamp.now).map_err(|why| Refusal::from(BadJob::NeverRuns { name: one_line(&plan.name), why }).into())
+}
+
+/// The next slot of a job that is known.
+fn slot_left(plan: &JobPlan, stamp: &Stamp) -> Result<Timestamp> {
+    let is_once = matches!(plan.schedule, Schedule::At(_));
+    let none = |why| Refusal::from(BadJob::NoneLeft { name: one_line(&plan.name), why, is_once });
+    Ok(plan.next(stamp.now).map_err(none)?)
 }
 
 /// A heartbeat's name has a mark that no other job's may have.

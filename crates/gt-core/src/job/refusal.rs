@@ -10,6 +10,9 @@ pub enum BadJob {
     Exists { name: String },
     #[error("the job `{name}` would never run: {why}")]
     NeverRuns { name: String, why: String },
+    /// One that is known, and has no time to come.
+    #[error("the job `{name}` would never run: {why}")]
+    NoneLeft { name: String, why: String, is_once: bool },
     #[error("the job `{name}` runs right now")]
     Runs { name: String },
     #[error("the agent `{agent}` is busy")]
@@ -27,9 +30,11 @@ impl BadJob {
                 "see it with `gt cron show {name}`, change it with `gt cron edit {name}`, or choose another name"
             ),
             BadJob::NeverRuns { .. } => "look first with `gt cron next EXPR --tz ZONE`".to_owned(),
-            BadJob::Runs { name } => {
-                format!("see it with `gt cron runs {name}`, or stop it with `gt session stop cron:{name}`")
-            }
+            BadJob::NoneLeft { name, is_once: true, .. } => format!(
+                "give it another time with `gt cron edit {name} --at TIME`, or run it now with `gt cron run {name}`"
+            ),
+            BadJob::NoneLeft { name, .. } => format!("give it another schedule with `gt cron edit {name} --cron EXPR`"),
+            BadJob::Runs { name } => format!("see it with `gt cron runs {name}`"),
             BadJob::AgentBusy { .. } => "see `gt status`, and try again when it is done".to_owned(),
             BadJob::IsHeartbeat { .. } => {
                 "see `gt heartbeat status`; change it with `gt config set heartbeat.…`".to_owned()

@@ -2,7 +2,7 @@
 
 use gt_core::job::Missed;
 use gt_core::run::Outcome;
-use gt_store::{Ended, JobPlan};
+use gt_store::{Ended, JobPlan, StoreError};
 use jiff::SignedDuration;
 
 use crate::jobs_clock::{Clock, DAY, MINUTE, at, is_ok};
@@ -216,7 +216,9 @@ fn a_job_that_is_paused_before_its_time_does_not_run_and_can_get_another() {
     clock.pause("x");
     assert_eq!(clock.fire_at("00:20").n_fired, 0);
     let answer = clock.does(|store, stamp| store.resume_job("x", stamp));
-    assert!(answer.is_err_and(|error| error.to_string().ends_with("2026-01-01T00:10:00Z has passed")));
+    let StoreError::Refused(refusal) = answer.expect_err("its time has passed") else { panic!("it is no refusal") };
+    assert_eq!(refusal.to_string(), "the job `x` would never run: 2026-01-01T00:10:00Z has passed");
+    assert!(refusal.hint().contains("`gt cron edit x --at TIME`"), "{}", refusal.hint());
     clock.edit("x", |plan| plan.schedule = at("x", "00:30").schedule).expect("it is changed");
     assert_eq!(clock.state("x"), "paused");
     clock.resume("x");

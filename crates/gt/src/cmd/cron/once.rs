@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use gt_core::job::FireStatus;
+use gt_core::job::{BadJob, FireStatus};
+use gt_core::refusal::Refusal;
 use gt_core::text::many_lines;
 use gt_engine::Town;
 use gt_engine::jobs;
 use gt_engine::settings::Settings;
 use gt_engine::talk::Attendant;
-use gt_store::{Fire, Store, beat_of};
+use gt_store::{Fire, FireFilter, FiresOf, Store, StoreError, beat_of};
 
 use super::runs::{fire_json, lines};
 use super::shown;
@@ -86,8 +87,30 @@ fn start(
     let mut rules = jobs::rules(settings, &policy, &sessions, context.now());
     // Who waits without a daemon waits for one attempt.
     rules.may_retry = !stays || daemon_runs(town);
-    let fire = store.fire_now(job, &rules, &mut |beat| jobs::beat_now(town, settings, beat), &context.stamp())?;
-    Ok((fire, attendant))
+    let fired = store.fire_now(job, &rules, &mut |beat| jobs::beat_now(town, settings, beat), &context.stamp());
+    match fired {
+        Err(StoreError::Refused(Refusal::Job(BadJob::Runs { name }))) => Err(under_way(store, &name)?),
+        fired => Ok((fired?, attendant)),
+    }
+}
+
+/// Says what a job is at, and what helps.
+fn under_way(store: &mut Store, name: &str) -> Result<Failure, Failure> {
+    let job = FiresOf::One(store.job(name)?.id());
+    let fires = store.fires(&FireFilter { of: job, status: Some(FireStatus::Running), limit: None })?;
+    let runs = Refusal::from(BadJob::Runs { name: name.to_owned() });
+    // The oldest of those that do not wait to be tried again.
+    let Some(fire) = fires.iter().rev().find(|fire| fire.retry_at.is_none()).or(fires.first()) else {
+        return Ok((&runs).into()); // it has just ended
+    };
+    let see = runs_command(fire);
+    if fire.retry_at.is_some() {
+        let waits = format!("the job `{}` has failed, and waits for its next try", shown(name));
+        return Ok(Failure::new(Kind::NotNow, waits).hint(format!("`{see}` shows when that is, and what comes of it; `gt cron pause {}` gives it up", shown(name))));
+    }
+    let turn = fire.turn.map(|turn| store.turn(turn)).transpose()?.flatten();
+    let stop = turn.map(|turn| format!(", or stop it with `gt session stop {}`", shown(&turn.session)));
+    Ok(Failure::from(&runs).hint(format!("see it with `{see}`{}", stop.unwrap_or_default())))
 }
 
 /// Waits for the end of a fire, and says what came of it.

@@ -1,5 +1,6 @@
 //! Changing jobs: what is named changes, the rest stays, and nobody's change is lost. // SPEC K1
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::fleet::Fleet;
@@ -158,4 +159,62 @@ fn a_change_is_rehearsed() {
         fleet.town.call(["cron"].iter().chain(words).chain(&["--dry-run"]).copied()).run().success();
     }
     assert_eq!(fleet.town.state(), before);
+}
+
+#[test]
+fn a_job_whose_time_has_passed_is_refused_with_what_helps() {
+    let clocked = super::Clocked::at("2027-01-12T10:20:00Z");
+    let gt = |words: &[&str]| clocked.gt(&[&["cron"], words].concat());
+    gt(&["add", "k4", "--at", "11:00", "--tz", "UTC", "--run", "true"]).success();
+    gt(&["pause", "k4"]).success();
+    clocked.set_clock("2027-01-12T12:00:00Z");
+    let answers = [gt(&["resume", "k4"]), gt(&["edit", "k4", "--at", "in 2h"]), gt(&["resume", "k4"])];
+    snapshot!(crate::town::session(answers).replace(NO_DAEMON, ""), @"
+    $ gt cron resume k4
+    ! error: the job `k4` would never run: [TIME] has passed
+    ! hint: give it another time with `gt cron edit k4 --at TIME`, or run it now with `gt cron run k4`
+    [exit 1]
+    $ gt cron edit k4 --at 'in 2h'
+    Changed k4: at [TIME] (UTC); it is paused.
+    $ gt cron resume k4
+    Resumed k4: at [TIME] (UTC); next Tue 2027-01-12 14:00 +00:00, in 1h 59m.
+    ");
+}
+
+const NO_DAEMON: &str = "! note: no daemon runs, so nothing starts by itself: `gt daemon start`\n";
+
+#[test]
+fn a_job_that_is_under_way_is_refused_with_what_helps() {
+    let fleet = with_job(&["--message", "hi"]);
+    super::add(&fleet, &["s", "--every", "1h", "--message", "hi", "--session", "dm:carl"]);
+    super::add(&fleet, &["r", "--every", "1h", "--run", "false"]);
+    for name in ["e", "s", "r"] {
+        fleet.town.gt(["cron", "run", name]).success();
+    }
+    // As if it had failed, a moment ago.
+    let store = Connection::open(fleet.town.store()).expect("the store is there");
+    let sql = "UPDATE fire SET retry_at = 4102444800000000, error = 'oh no' WHERE name = 'r';
+               UPDATE turn SET state = 'ended', outcome = 'failed', ended_at = made_at WHERE id = (SELECT turn FROM fire WHERE name = 'r')";
+    store.execute_batch(sql).expect("it is a store");
+    let refused = ["e", "s", "r"].map(|name| fleet.town.refused(["cron", "run", name])).concat();
+    let stopped = ["cron:e", "dm:carl"].map(|key| fleet.town.gt(["session", "stop", key]).to_string()).concat();
+    snapshot!(refused + &stopped, @"
+    $ gt cron run e
+    ! error: the job `e` runs right now
+    ! hint: see it with `gt cron runs e`, or stop it with `gt session stop cron:e`
+    [exit 5]
+    $ gt cron run s
+    ! error: the job `s` runs right now
+    ! hint: see it with `gt cron runs s`, or stop it with `gt session stop dm:carl`
+    [exit 5]
+    $ gt cron run r
+    ! error: the job `r` has failed, and waits for its next try
+    ! hint: `gt cron runs r` shows when that is, and what comes of it
+    [exit 5]
+    $ gt session stop cron:e
+    Cancelled 1 message that waited.
+    $ gt session stop dm:carl
+    Cancelled 1 message that waited.
+    ");
+    fleet.town.gt(["cron", "run", "e"]).success();
 }
