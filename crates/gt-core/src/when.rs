@@ -32,26 +32,37 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// A time of a day. A time alone, and a weekday, mean the first that is to come; `next friday` is never today.
+    /// A time of a day. A time alone means the first that is to come; a weekday the first such day, unless it could be another.
     fn on(&self, day: Day, time: Time) -> Result<Timestamp, BadWhen> {
         let today = self.zone.to_datetime(self.now).date();
-        let days_until = |weekday| i64::from(today.weekday().until(weekday));
+        let first = |weekday| self.add_days(today, i64::from(today.weekday().until(weekday)));
         match day {
             Day::Date(date) => self.at(date, time),
             Day::Today => self.at(today, time),
             Day::Tomorrow => self.at(self.add_days(today, 1)?, time),
-            Day::Any => self.at_or_days_later(today, time, 1),
-            Day::Weekday(weekday) => self.at_or_days_later(self.add_days(today, days_until(weekday))?, time, 7),
-            Day::NextWeekday(weekday) => {
-                let tomorrow = self.add_days(today, 1)?;
-                self.at(self.add_days(tomorrow, i64::from(tomorrow.weekday().until(weekday)))?, time)
-            }
+            Day::Any => self.at_or_tomorrow(today, time),
+            // Never today, so it is clear.
+            Day::NextWeekday(weekday) if weekday == today.weekday() => self.at(self.add_days(today, 7)?, time),
+            Day::NextWeekday(weekday) => Err(self.two_days(first(weekday)?, time)?),
+            Day::Weekday(weekday) if weekday == today.weekday() => Err(self.two_days(today, time)?),
+            Day::Weekday(weekday) => self.at(first(weekday)?, time),
         }
     }
 
-    fn at_or_days_later(&self, date: Date, time: Time, n_days: i64) -> Result<Timestamp, BadWhen> {
-        match self.at(date, time) {
-            Err(BadWhen::Past { .. }) => self.at(self.add_days(date, n_days)?, time),
+    /// Somebody may mean that day, or the same of the week after.
+    fn two_days(&self, date: Date, time: Time) -> Result<BadWhen, BadWhen> {
+        let clock = |date: Date| minute(date.to_datetime(time));
+        Ok(BadWhen::TwoDays {
+            text: short_line(self.text),
+            first: clock(date),
+            second: clock(self.add_days(date, 7)?),
+            has_passed: matches!(self.at(date, time), Err(BadWhen::Past { .. })),
+        })
+    }
+
+    fn at_or_tomorrow(&self, today: Date, time: Time) -> Result<Timestamp, BadWhen> {
+        match self.at(today, time) {
+            Err(BadWhen::Past { .. }) => self.at(self.add_days(today, 1)?, time),
             found => found,
         }
     }

@@ -25,11 +25,15 @@ pub enum BadWhen {
     LeftOut { clock: String, zone: String, from: String, to: String },
     #[error("{clock} happens twice in {zone}: {first} and {second}")]
     Twice { clock: String, zone: String, first: String, second: String },
+    #[error("`{text}` could be {first}{} or {second}", if *has_passed { ", which has passed," } else { "" })]
+    TwoDays { text: String, first: String, second: String, has_passed: bool },
     #[error("`{text}` has passed: it was {clock}")]
     Past { text: String, clock: String, time: String },
     #[error("`{text}` is further away than times go")]
     TooFar { text: String },
 }
+
+const DATE: &str = "say year, month, day and time: `2026-12-01 9:00`";
 
 impl BadWhen {
     /// What to type instead.
@@ -39,17 +43,24 @@ impl BadWhen {
                 "say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`".to_owned()
             }
             BadWhen::NotALength { .. } => "say `in 90m`, `in 2h30m` or `in 3d`".to_owned(),
+            BadWhen::BareNumber { day, .. } if is_next(day) => DATE.to_owned(),
             BadWhen::BareNumber { number, day } => bare_number_hint(number, day),
+            BadWhen::NoTime { day } if is_next(day) => DATE.to_owned(),
             BadWhen::NoTime { day } => format!("say `{day} 9:00`"),
-            BadWhen::DateOrder { .. } | BadWhen::NotADay { .. } => {
-                "say year, month, day and time: `2026-12-01 9:00`".to_owned()
-            }
+            BadWhen::TwoDays { second, has_passed: true, .. } => format!("say `{second}`"),
+            BadWhen::TwoDays { first, second, .. } => format!("say `{first}` or `{second}`"),
+            BadWhen::DateOrder { .. } | BadWhen::NotADay { .. } => DATE.to_owned(),
             BadWhen::NotATimeOfDay { .. } => "say `9:00`, `21:30` or `9:30pm`".to_owned(),
             BadWhen::LeftOut { to, .. } => format!("say `{to}`"),
             BadWhen::Twice { first, second, .. } => format!("say `{first}` or `{second}`"),
             BadWhen::Past { time, .. } => format!("say a time to come: `tomorrow {time}`, `in 1h`"),
         }
     }
+}
+
+/// Whether somebody says `next friday`, which may be two days.
+fn is_next(day: &str) -> bool {
+    day.starts_with("next ")
 }
 
 /// Only what would be taken: not each number is an hour, or can be followed by `pm`.
