@@ -1,16 +1,18 @@
 //! `gt cron edit`.
 
 use clap::Args;
-use gt_core::job::BadJob;
+use gt_core::job::{BadJob, Schedule};
 use gt_core::refusal::Refusal;
 use gt_engine::Town;
 use gt_engine::settings::Settings;
 use gt_store::{Job, JobPlan};
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::add::{check_sling, summary};
 use super::list::job_json;
 use super::plan::{self, HowArgs, WhenArgs};
+use super::shown;
 use super::what::{self, WhatArgs};
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
@@ -99,18 +101,25 @@ fn replace(
 }
 
 fn change_when(context: &Context, args: &EditArgs, job: &mut JobPlan) -> Result<(), Failure> {
-    let zone = match &args.when.tz {
-        Some(name) => {
-            let (zone, name) = plan::zone(Some(name))?;
-            job.tz = name;
-            zone
-        }
-        None => TimeZone::get(&job.tz).unwrap_or(TimeZone::UTC),
+    let before = TimeZone::get(&job.tz).unwrap_or(TimeZone::UTC);
+    let (zone, tz) = match &args.when.tz {
+        Some(name) => plan::zone(Some(name))?,
+        None => (before.clone(), job.tz.clone()),
     };
-    if let Some(schedule) = plan::schedule(&args.when, &zone, context.now())? {
-        job.schedule = schedule;
+    match (plan::schedule(&args.when, &zone, context.now())?, &job.schedule) {
+        (Some(schedule), _) => job.schedule = schedule,
+        (None, Schedule::At(at)) if tz != job.tz => return Err(same_time_elsewhere(&job.name, *at, &before, &tz)),
+        (None, _) => (),
     }
+    job.tz = tz;
     Ok(())
+}
+
+/// The clock there shows another time then, and who names a zone may mean either.
+fn same_time_elsewhere(name: &str, at: Timestamp, before: &TimeZone, tz: &str) -> Failure {
+    let clock = before.to_datetime(at).strftime("%F %H:%M");
+    let why = format!("another zone alone does not say when `{}` comes: it has one time", shown(name));
+    Failure::new(Kind::Usage, why).hint(format!("say the time too, as in `--at '{clock}' --tz {tz}`"))
 }
 
 fn change_how(how: &HowArgs, job: &mut JobPlan, settings: &Settings) -> Result<(), Failure> {

@@ -218,3 +218,31 @@ fn a_job_that_is_under_way_is_refused_with_what_helps() {
     ");
     fleet.town.gt(["cron", "run", "e"]).success();
 }
+
+#[test]
+fn another_zone_alone_does_not_move_a_time_that_comes_once() {
+    let clocked = super::Clocked::at("2027-01-12T10:20:00Z");
+    let gt = |words: &[&str]| clocked.gt(&[&["cron"], words].concat());
+    gt(&["add", "e", "--at", "tomorrow 9:00", "--tz", "UTC", "--run", "true"]).success();
+    let answers = [
+        gt(&["edit", "e", "--tz", "America/New_York"]),
+        gt(&["edit", "e", "--tz", "America/New_York", "--at", "tomorrow 9:00"]),
+        gt(&["edit", "e", "--tz", "America/New_York", "--retries", "1"]),
+        gt(&["edit", "e", "--tz", "UTC", "--cron", "0 9 * * *"]),
+        gt(&["edit", "e", "--tz", "America/New_York"]),
+    ];
+    snapshot!(crate::town::session(answers), @"
+    $ gt cron edit e --tz America/New_York
+    ! error: another zone alone does not say when `e` comes: it has one time
+    ! hint: say the time too, as in `--at '2027-01-13 09:00' --tz America/New_York`
+    [exit 2]
+    $ gt cron edit e --tz America/New_York --at 'tomorrow 9:00'
+    Changed e: at [TIME] (America/New_York); next Wed 2027-01-13 09:00 -05:00, in 1d 3h.
+    $ gt cron edit e --tz America/New_York --retries 1
+    Changed e: at [TIME] (America/New_York); next Wed 2027-01-13 09:00 -05:00, in 1d 3h.
+    $ gt cron edit e --tz UTC --cron '0 9 * * *'
+    Changed e: cron 0 9 * * * (UTC); next Wed 2027-01-13 09:00 +00:00, in 22h 39m.
+    $ gt cron edit e --tz America/New_York
+    Changed e: cron 0 9 * * * (America/New_York); next Tue 2027-01-12 09:00 -05:00, in 3h 39m.
+    ");
+}
