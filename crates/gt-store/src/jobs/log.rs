@@ -3,6 +3,7 @@
 use gt_core::agent::Usage;
 use gt_core::job::FireStatus;
 use jiff::Timestamp;
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 
@@ -40,6 +41,13 @@ pub struct Fire {
     pub(crate) job_id: i64,
     pub(crate) retries: i64,
     pub(crate) failures_max: i64,
+}
+
+impl Fire {
+    /// The id of its job, which may be gone.
+    pub fn job_id(&self) -> String {
+        format!("job-{}", self.job_id)
+    }
 }
 
 const SELECT: &str =
@@ -102,7 +110,7 @@ pub enum FiresOf {
     Jobs,
     /// Of all heartbeats.
     Beats,
-    /// Of this one, by its name or its id.
+    /// Of this one, by its name or its id; by a name also of those that had it and are gone.
     One(String),
 }
 
@@ -125,23 +133,11 @@ fn stranded() -> String {
 impl Store {
     /// Fires, the newest first.
     pub fn fires(&mut self, filter: &FireFilter) -> std::result::Result<Vec<Fire>, StoreError> {
-        self.read(|tx| {
-            let status = filter.status.map(FireStatus::as_str);
-            let limit = filter.limit.map_or(-1, |limit| limit as i64);
-            let beats = || format!("{}%", super::beats::PREFIX).into();
-            let (sql, key): (_, rusqlite::types::Value) = match &filter.of {
-                FiresOf::One(name) => {
-                    // By number where that is known: it may have had another name.
-                    let job = super::find(tx, name)?.map(|job| job.id).or_else(|| super::number(name));
-                    let column = if job.is_some() { "job = ?1" } else { "name = ?1" };
-                    (column, job.map_or_else(|| name.clone().into(), Into::into))
-                }
-                FiresOf::Jobs => ("name NOT LIKE ?1", beats()),
-                FiresOf::Beats => ("name LIKE ?1", beats()),
-            };
-            let sql = format!("{SELECT} WHERE {sql} AND (?2 IS NULL OR status = ?2) ORDER BY id DESC LIMIT ?3");
-            let mut query = tx.prepare_cached(&sql)?;
-            Ok(query.query_map(params![key, status, limit], from_row)?.collect::<rusqlite::Result<_>>()?)
+        let beats = || Value::from(format!("{}%", super::beats::PREFIX));
+        self.read(|tx| match &filter.of {
+            FiresOf::One(name) => of_one(tx, name, filter),
+            FiresOf::Jobs => select(tx, "name NOT LIKE ?1", beats(), filter, filter.limit),
+            FiresOf::Beats => select(tx, "name LIKE ?1", beats(), filter, filter.limit),
         })
     }
 
@@ -176,6 +172,30 @@ impl Store {
             Ok(tx.execute("DELETE FROM fire WHERE ended_at < ?1 AND ended_at IS NOT NULL", [before])?)
         })
     }
+}
+
+/// Those of the job that has this name or id; and if it is a name, of those that had it and are gone.
+fn of_one(tx: &Connection, name: &str, filter: &FireFilter) -> Result<Vec<Fire>> {
+    // By number where that is known: it may have had another name.
+    let Some(id) = super::find(tx, name)?.map(|job| job.id).or_else(|| super::number(name)) else {
+        return select(tx, "name = ?1", name.to_owned().into(), filter, filter.limit);
+    };
+    let mut fires = select(tx, "job = ?1", id.into(), filter, filter.limit)?;
+    let left = filter.limit.map(|limit| limit.saturating_sub(fires.len()));
+    if super::number(name).is_none() && left != Some(0) {
+        let gone = "name = ?1 AND NOT EXISTS (SELECT 1 FROM job WHERE job.id = fire.job)";
+        fires.extend(select(tx, gone, name.to_owned().into(), filter, left)?);
+        fires.sort_unstable_by_key(|fire| std::cmp::Reverse(fire.id));
+    }
+    Ok(fires)
+}
+
+fn select(tx: &Connection, of: &str, key: Value, filter: &FireFilter, limit: Option<usize>) -> Result<Vec<Fire>> {
+    let status = filter.status.map(FireStatus::as_str);
+    let limit = limit.map_or(-1, |limit| limit as i64);
+    let sql = format!("{SELECT} WHERE {of} AND (?2 IS NULL OR status = ?2) ORDER BY id DESC LIMIT ?3");
+    let mut query = tx.prepare_cached(&sql)?;
+    Ok(query.query_map(params![key, status, limit], from_row)?.collect::<rusqlite::Result<_>>()?)
 }
 
 pub(super) fn by_id(tx: &Connection, id: i64) -> Result<Option<Fire>> {

@@ -387,16 +387,37 @@ fn what_would_be_tried_again_is_given_up_with_its_job() {
 }
 
 #[test]
-fn a_job_with_the_name_of_one_that_is_gone_does_not_have_its_log() {
+fn a_name_finds_the_log_of_all_that_had_it_and_an_id_that_of_one() {
     let mut clock = Clock::with(&[every("x", 10)]);
     clock.fire_at("00:10");
     clock.run_one("yes");
     clock.remove("x");
     assert_eq!(clock.log("job-1"), ["00:10 ok"], "by its id, though it is gone");
     clock.try_add(&[every("x", 10)]).expect("the name is free");
-    assert_eq!(clock.log("x"), [""; 0]);
+    assert_eq!((clock.log("x"), clock.log("job-2")), (vec!["00:10 ok".to_owned()], Vec::new()));
+    clock.fire_at("00:20");
+    clock.run_one("yes");
+    assert_eq!((clock.log("x"), clock.log("job-2")), (words_of(&["00:10 ok", "00:20 ok"]), words_of(&["00:20 ok"])));
+    assert_eq!(clock.fires("x").iter().map(Fire::job_id).collect::<Vec<_>>(), ["job-1", "job-2"]);
+    let newest = FireFilter { of: FiresOf::One("x".to_owned()), limit: Some(1), ..FireFilter::default() };
+    assert_eq!(clock.town.store.fires(&newest).expect("it answers")[0].slot, time("00:20"));
     let all = FireFilter { of: FiresOf::Jobs, limit: Some(9), ..FireFilter::default() };
-    assert_eq!(clock.town.store.fires(&all).expect("it answers").len(), 1);
+    assert_eq!(clock.town.store.fires(&all).expect("it answers").len(), 2);
+}
+
+#[test]
+fn who_has_another_name_by_now_takes_its_log_along() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    clock.fire_at("00:10");
+    clock.run_one("yes");
+    clock.edit("x", |plan| plan.name = "z".to_owned()).expect("the name is free");
+    assert_eq!((clock.log("x"), clock.log("z")), (words_of(&["00:10 ok"]), words_of(&["00:10 ok"])));
+    clock.try_add(&[every("x", 10)]).expect("the name is free");
+    assert_eq!((clock.log("x"), clock.log("z")), (words_of(&[]), words_of(&["00:10 ok"])));
+}
+
+fn words_of(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
 }
 
 #[test]

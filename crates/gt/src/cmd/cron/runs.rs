@@ -3,7 +3,7 @@
 use clap::Args;
 use gt_core::job::FireStatus;
 use gt_core::text::one_line;
-use gt_store::{Fire, FireFilter, FiresOf};
+use gt_store::{Fire, FireFilter, FiresOf, Store};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::render::{BLUE, DIM, GREEN, RED, YELLOW, paint};
   gt cron runs report --limit 5
   gt cron runs --status missed --json")]
 pub(crate) struct RunsArgs {
-    /// Its name or id; a job that is gone is known by its name
+    /// Its name or id; what had this name before, and is gone, is shown too
     #[arg(value_name = "JOB")]
     job: Option<String>,
     /// Only those: running, ok, failed, timeout, cancelled, missed or skipped
@@ -36,18 +36,22 @@ pub(super) fn run(context: &Context, args: &RunsArgs) -> Result<(), Failure> {
     let filter = FireFilter { of, status, limit: Some(args.limit).filter(|limit| *limit > 0) };
     let mut store = context.store()?;
     let fires = store.fires(&filter)?;
-    if fires.is_empty()
-        && let Some(job) = &args.job
-    {
-        store.job(job)?; // there is none, and this says so
-    }
+    let nothing = if fires.is_empty() { nothing(&mut store, args, &filter)? } else { String::new() };
     if context.wants_json() {
         return context.json(&fires.iter().map(fire_json).collect::<Vec<_>>());
     }
-    if fires.is_empty() {
-        return context.say("Nothing has come of it yet.");
+    context.say(&if fires.is_empty() { nothing } else { lines(&fires, context.now()) })
+}
+
+/// What to say where there is nothing to show.
+fn nothing(store: &mut Store, args: &RunsArgs, filter: &FireFilter) -> Result<String, Failure> {
+    let is_any = !store.fires(&FireFilter { status: None, limit: Some(1), ..filter.clone() })?.is_empty();
+    match (filter.status, &args.job) {
+        (Some(status), _) if is_any => return Ok(format!("None of them is {}.", status.as_str())),
+        (_, Some(job)) if !is_any => drop(store.job(job)?), // if there is none, this says so
+        _ => (),
     }
-    context.say(&lines(&fires, context.now()))
+    Ok("Nothing has come of it yet.".to_owned())
 }
 
 fn parse_status(word: &str) -> Result<FireStatus, Failure> {
@@ -109,7 +113,9 @@ fn duration_ms(fire: &Fire) -> Option<i64> {
 pub(crate) fn fire_json(fire: &Fire) -> Value {
     let late_ms = fire.started_at.map(|at| at.duration_since(fire.slot).as_millis() as i64);
     json!({
+        "id": fire.id,
         "job": fire.job,
+        "job_id": fire.job_id(),
         "slot": fire.slot,
         "until": fire.until,
         "manual": fire.is_manual,

@@ -117,6 +117,24 @@ fn several_jobs_at_once_are_one_answer_and_all_or_nothing() {
 }
 
 #[test]
+fn the_log_knows_whose_it_is_also_when_its_name_has_gone_to_another() {
+    let town = Town::new();
+    let make = || town.gt(["cron", "add", "x", "--every", "1h", "--run", "true"]).success().code;
+    make();
+    let fire = town.gt(["cron", "run", "x", "--json"]).json();
+    assert_eq!((&fire["job"], &fire["job_id"]), (&"x".into(), &"job-1".into()));
+    town.gt(["cron", "remove", "x"]).success();
+    make();
+    let runs = town.gt(["cron", "runs", "x", "--json"]).json();
+    assert_eq!((&runs[0]["id"], &runs[0]["job_id"]), (&fire["id"], &"job-1".into()));
+    assert!(fire["id"].is_i64(), "{fire}");
+    let say = |words: [&str; 5]| town.gt(words).success().stdout.clone();
+    assert_eq!(say(["cron", "runs", "x", "--status", "missed"]), "None of them is missed.\n");
+    assert_eq!(say(["cron", "runs", "job-2", "--status", "missed"]), "Nothing has come of it yet.\n");
+    assert_eq!(town.gt(["cron", "show", "x", "--json"]).json()["runs"], serde_json::json!([]), "those are not its own");
+}
+
+#[test]
 fn times_are_shown_before_they_are_trusted_also_outside_a_town() {
     let town = Town::unmade();
     let next = |words: [&str; 8]| town.gt(words);
