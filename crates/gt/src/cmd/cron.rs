@@ -1,6 +1,7 @@
 //! `gt cron`: jobs that the clock starts. // SPEC K1–K4
 
 mod add;
+mod check;
 mod edit;
 pub(crate) mod list;
 mod next;

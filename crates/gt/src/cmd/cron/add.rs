@@ -1,13 +1,10 @@
 //! `gt cron add`.
 
 use clap::Args;
-use gt_core::context::SlingFields;
-use gt_core::job::Payload;
-use gt_engine::Town;
 use gt_engine::settings::Settings;
-use gt_engine::sling::{self, Request};
-use gt_store::{Job, JobPlan, Store};
+use gt_store::{Job, JobPlan};
 
+use super::check::check_sling;
 use super::list::job_json;
 use super::plan::{self, HowArgs, WhenArgs};
 use super::what::{self, WhatArgs};
@@ -88,28 +85,4 @@ fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPla
         lane: how.lane.clone(),
         deliver: plan::address(how, None, settings)?,
     })
-}
-
-/// What could not be slung today is not put off until tomorrow, to fail then.
-pub(super) fn check_sling(
-    context: &Context,
-    town: &Town,
-    payload: &Payload,
-    settings: &Settings,
-) -> Result<(), Failure> {
-    let Payload::Sling { words } = payload else { return Ok(()) };
-    let is_option = |word: &&String| word.starts_with("--");
-    let value = |flag: &str| words.iter().find_map(|word| word.strip_prefix(flag).map(str::to_owned));
-    let request = Request {
-        words: words.iter().filter(|word| !is_option(word)).cloned().collect(),
-        new: value("--new="),
-        on: value("--on="),
-        fields: SlingFields { formula: value("--formula="), ..SlingFields::default() },
-        ..Request::default()
-    };
-    // Whoever only tries leaves nothing behind.
-    let mut store = Store::open(&town.store_path())?.rehearse()?;
-    let sling = sling::understand(&request, town, &mut store, settings, &context.stamp())?;
-    sling.beads.iter().try_for_each(|bead| store.bead(bead).map(|_| ()))?;
-    Ok(())
 }

@@ -9,7 +9,8 @@ use gt_store::{Job, JobPlan};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::add::{check_sling, summary};
+use super::add::summary;
+use super::check::check_sling;
 use super::list::job_json;
 use super::plan::{self, HowArgs, WhenArgs};
 use super::shown;

@@ -3,6 +3,7 @@
 use super::{TICK, add, answers, await_fires, fires, ticking, ticks};
 use crate::channels::double::{Answer, Double, ok};
 use crate::fleet::{FINISHES, Fleet};
+use crate::town::snapshot;
 
 fn hook(fleet: &Fleet, double: &Double) {
     fleet.set("channels.ops.url", &format!("{}/ops", double.url));
@@ -80,6 +81,55 @@ fn what_cannot_be_slung_is_refused_when_it_is_asked_for() {
     assert!(refused.contains("`gt-x`") && refused.contains("[exit 3]"), "{refused}");
     let refused = fleet.town.refused(["cron", "add", "x", "--at", "in 1h", "--new", "Title", "--rig", "nope"]);
     assert!(refused.contains("nope") && refused.contains("[exit 3]"), "{refused}");
+    fleet.hold_lines(&[
+        r#"{"id":"gt-1","title":"Open"}"#,
+        r#"{"id":"gt-2","title":"Closed","status":"closed"}"#,
+        r#"{"id":"gt-3","title":"Taken","status":"in_progress","assignee":"anna"}"#,
+        r#"{"id":"lost-1","title":"Nowhere"}"#,
+        r#"{"id":"lost-2","title":"Nowhere either"}"#,
+        r#"{"id":"gt-4","title":"Epic","issue_type":"epic"}"#,
+        r#"{"id":"gt-5","title":"Child","dependencies":[{"issue_id":"gt-5","depends_on_id":"gt-4","type":"parent-child"}]}"#,
+    ]);
+    let refused = |words: &[&str]| {
+        fleet.town.refused(["cron", "add", "x", "--at", "in 1h"].into_iter().chain(words.iter().copied()))
+    };
+    let refusals = [
+        &["--sling", "gt-2"][..],
+        &["--sling", "lost-1"],
+        &["--sling", "lost-1", "lost-2"],
+        &["--sling", "gt-4", "--args", "soon"],
+        &["--sling", "gt-1", "--agent", "nosuch"],
+        &["--new", "Title", "--rig", "shop", "--agent", "nosuch"],
+    ];
+    snapshot!(refusals.map(refused).concat(), @"
+    $ gt cron add x --at 'in 1h' --sling gt-2
+    ! error: gt-2 is closed: its work is done
+    ! hint: open it again with `gt bead reopen gt-2`
+    [exit 1]
+    $ gt cron add x --at 'in 1h' --sling lost-1
+    ! error: no registered rig has a prefix that fits lost-1
+    ! hint: name the rig: `gt sling lost-1 RIG --force`, or register one: `gt rig add`
+    [exit 1]
+    $ gt cron add x --at 'in 1h' --sling lost-1 lost-2
+    ! error: none of these can be slung: no registered rig has a prefix that fits lost-1
+    ! hint: see `gt explain lost-1`
+    [exit 1]
+    $ gt cron add x --at 'in 1h' --sling gt-4 --args soon
+    ! error: slinging an epic does not take --args
+    ! hint: sling its tasks by their ids to use these flags
+    [exit 2]
+    $ gt cron add x --at 'in 1h' --sling gt-1 --agent nosuch
+    ! error: agent `nosuch` has no command; set `agents.nosuch.command`
+    [exit 2]
+    $ gt cron add x --at 'in 1h' --new Title --rig shop --agent nosuch
+    ! error: agent `nosuch` has no command; set `agents.nosuch.command`
+    [exit 2]
+    ");
+    let before = fleet.town.export();
+    for (name, words) in [("taken", &["gt-3"][..]), ("some", &["gt-1", "gt-2", "lost-1"]), ("epic", &["gt-4"])] {
+        add(&fleet, &[&[name, "--at", "in 1h", "--sling"], words].concat());
+    }
+    assert_eq!(fleet.town.export(), before, "nothing was slung yet");
 }
 
 #[test]
