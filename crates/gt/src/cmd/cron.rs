@@ -87,10 +87,13 @@ pub(crate) fn off_words(at: Timestamp, now: Timestamp) -> String {
         (days, 0, _) => format!("{days}d"),
         (days, hours, _) => format!("{days}d {hours}h"),
     };
-    if seconds < 0 { format!("{span} ago") } else { format!("in {span}") }
+    if at <= now { format!("{span} ago") } else { format!("in {span}") }
 }
 
 /// A name as it may be shown.
 fn shown(name: &str) -> String {
     one_line(name)
 }
+
+#[cfg(test)]
+mod tests;
