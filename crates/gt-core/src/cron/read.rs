@@ -6,10 +6,16 @@ use super::calendar::{Calendar, MonthDays, Set, Weekdays};
 use super::{BadExpr, Expr, Field};
 use crate::text::short_line;
 
+/// Longest text of a schedule.
+const CHARS_MAX: usize = 1000;
 const NTH_MAX: u8 = 5;
 const BEFORE_LAST_MAX: u8 = 30;
 
 pub(super) fn expr(text: &str) -> Result<Expr, BadExpr> {
+    let n = text.chars().count();
+    if n > CHARS_MAX {
+        return Err(BadExpr::TooLong { n, max: CHARS_MAX });
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
     let written = words.join(" ");
     let Some(first) = words.first() else { return Err(BadExpr::Empty) };

@@ -9,6 +9,8 @@ use super::Field;
 pub enum BadExpr {
     #[error("a schedule is not an empty text")]
     Empty,
+    #[error("a schedule has {max} characters at the most, and this one has {n}")]
+    TooLong { n: usize, max: usize },
     #[error("a schedule has five fields (minute, hour, day, month, weekday), and `{text}` has {n}")]
     FieldCount { text: String, n: usize },
     #[error(
@@ -42,6 +44,7 @@ impl BadExpr {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             BadExpr::Empty | BadExpr::FieldCount { .. } => "for each day at 9:00 say `0 9 * * *`".to_owned(),
+            BadExpr::TooLong { .. } => "say ranges and steps, as in `*/5 9-17 * * *`".to_owned(),
             BadExpr::TooManyFields { .. } => "leave out the seconds in front and the year at the end".to_owned(),
             BadExpr::Nickname { .. } => "say `@daily`, or five fields such as `0 9 * * *`".to_owned(),
             BadExpr::Every => "say `--every 5m` instead".to_owned(),

@@ -25,6 +25,15 @@ fn it_is_shown_as_it_was_written_with_single_spaces() {
 }
 
 #[test]
+fn a_schedule_is_no_longer_than_anybody_can_read() {
+    let long = |n: usize| format!("0{} 0 * * *", ",0".repeat((n - 9) / 2));
+    assert!(Expr::parse(&long(999)).is_ok());
+    let refused = Expr::parse(&long(120_001)).expect_err("nobody reads that");
+    assert_eq!(refused.to_string(), "a schedule has 1000 characters at the most, and this one has 120001");
+    assert_eq!(refused.hint(), Some("say ranges and steps, as in `*/5 9-17 * * *`".to_owned()));
+}
+
+#[test]
 fn nicknames_stand_for_five_fields() {
     means("@yearly", "0 0 1 1 *");
     means("@annually", "0 0 1 1 *");

@@ -68,10 +68,6 @@ fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPla
             .hint("add `--message TEXT`, `--sling ID`, `--new TITLE` or `--run CMD`")
     })?;
     let how = &args.how;
-    let optional = |flag: &str, text: &Option<String>| match text {
-        Some(text) => plan::optional_span(flag, text),
-        None => Ok(None),
-    };
     Ok(JobPlan {
         name: args.name.clone(),
         schedule,
@@ -79,10 +75,10 @@ fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPla
         payload,
         missed: how.missed.as_deref().map(plan::missed).transpose()?.unwrap_or_default(),
         may_overlap: how.overlap,
-        grace: optional("--grace", &how.grace)?,
-        timeout: optional("--timeout", &how.timeout)?,
+        grace: how.grace.as_deref().map(|text| plan::optional_span("--grace", text)).transpose()?.flatten(),
+        timeout: how.timeout.as_deref().map(plan::timeout).transpose()?.flatten(),
         retries: how.retries.as_deref().map(plan::retries).transpose()?.flatten(),
-        lane: how.lane.clone(),
+        lane: how.lane.as_deref().map(plan::lane).transpose()?.flatten(),
         deliver: plan::address(how, None, settings)?,
     })
 }

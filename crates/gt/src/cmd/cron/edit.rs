@@ -131,13 +131,13 @@ fn change_how(how: &HowArgs, job: &mut JobPlan, settings: &Settings) -> Result<(
         job.grace = plan::optional_span("--grace", text)?;
     }
     if let Some(text) = &how.timeout {
-        job.timeout = plan::optional_span("--timeout", text)?;
+        job.timeout = plan::timeout(text)?;
     }
     if let Some(text) = &how.retries {
         job.retries = plan::retries(text)?;
     }
     if let Some(lane) = &how.lane {
-        job.lane = Some(lane.clone()).filter(|lane| lane != "default");
+        job.lane = plan::lane(lane)?;
     }
     job.deliver = plan::address(how, job.deliver.as_ref(), settings)?;
     job.may_overlap = (job.may_overlap || how.overlap) && !how.no_overlap;

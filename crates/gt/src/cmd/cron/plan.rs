@@ -53,7 +53,7 @@ pub(super) struct HowArgs {
     /// How often a failure is tried again; `default`: as `cron.retries` says
     #[arg(long, value_name = "N")]
     pub(super) retries: Option<String>,
-    /// The lane that it counts in; else `cron`
+    /// The lane that it counts in; else, or with `default`, `cron`
     #[arg(long, value_name = "LANE")]
     pub(super) lane: Option<String>,
     /// Deliver its answer by this channel; `none`: nowhere
@@ -126,6 +126,28 @@ pub(super) fn missed(word: &str) -> Result<Missed, Failure> {
 /// Reads a span, or `default`.
 pub(super) fn optional_span(flag: &str, text: &str) -> Result<Option<SignedDuration>, Failure> {
     if text == "default" { Ok(None) } else { span(flag, text).map(Some) }
+}
+
+/// Reads how long a run may take, or `default`.
+pub(super) fn timeout(text: &str) -> Result<Option<SignedDuration>, Failure> {
+    match optional_span("--timeout", text)? {
+        Some(span) if span.is_zero() => {
+            Err(Failure::new(Kind::Usage, "a run that may take no time never gets anywhere")
+                .hint("say `--timeout 8h`; no limit at all is for all jobs: `gt config set cron.timeout 0s`"))
+        }
+        span => Ok(span),
+    }
+}
+
+/// Reads the name of a lane, or `default`.
+pub(super) fn lane(text: &str) -> Result<Option<String>, Failure> {
+    match text.trim() {
+        "" => {
+            Err(Failure::new(Kind::Usage, "the name of the lane is empty").hint("`gt lane list` shows what there is"))
+        }
+        "default" => Ok(None),
+        lane => Ok(Some(lane.to_owned())),
+    }
 }
 
 pub(super) fn retries(text: &str) -> Result<Option<u32>, Failure> {

@@ -64,6 +64,7 @@ fn a_job_from_its_adding_to_its_end() {
 fn what_is_unclear_or_wrong_is_refused_with_what_to_type() {
     let town = Town::new();
     town.gt(["cron", "add", "there", "--every", "1h", "--run", "true"]).success();
+    let long = format!("0{} * * * *", ",0".repeat(60_000));
     let refused = [
         town.refused(["cron", "add", "x", "--run", "true"]),
         town.refused(["cron", "add", "x", "--every", "1h"]),
@@ -84,6 +85,12 @@ fn what_is_unclear_or_wrong_is_refused_with_what_to_type() {
         town.refused(["cron", "add", "x", "--every", "1h", "--run", "true", "--channel", "nowhere"]),
         town.refused(["cron", "add", "x", "--every", "1h", "--run", "true", "--session", "dm:a"]),
         town.refused(["cron", "add", "x", "--every", "1h", "--message", "hi", "--agent", "nobody"]),
+        town.refused(["cron", "add", "x", "--every", "1h", "--run", "true", "--timeout", "0s"]),
+        town.refused(["cron", "edit", "there", "--timeout", "0s"]),
+        town.refused(["cron", "add", "x", "--every", "1h", "--run", "true", "--lane", ""]),
+        town.refused(["cron", "edit", "there", "--lane", " "]),
+        town.refused(["cron", "next", &long]),
+        town.refused(["cron", "add", "x", "--cron", &long, "--run", "true"]),
         town.refused(["cron", "edit", "there"]),
         town.refused(["cron", "edit", "their", "--every", "2h"]),
         town.refused(["cron", "pause", "nope"]),
