@@ -43,16 +43,17 @@ impl BadWhen {
                 "say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`".to_owned()
             }
             BadWhen::NotALength { .. } => "say `in 90m`, `in 2h30m` or `in 3d`".to_owned(),
-            BadWhen::BareNumber { day, .. } if is_next(day) => DATE.to_owned(),
+            // `next friday 9:00` would be refused in turn.
+            BadWhen::NoTime { day } | BadWhen::BareNumber { day, .. } if is_next(day) => DATE.to_owned(),
             BadWhen::BareNumber { number, day } => bare_number_hint(number, day),
-            BadWhen::NoTime { day } if is_next(day) => DATE.to_owned(),
             BadWhen::NoTime { day } => format!("say `{day} 9:00`"),
             BadWhen::TwoDays { second, has_passed: true, .. } => format!("say `{second}`"),
-            BadWhen::TwoDays { first, second, .. } => format!("say `{first}` or `{second}`"),
             BadWhen::DateOrder { .. } | BadWhen::NotADay { .. } => DATE.to_owned(),
             BadWhen::NotATimeOfDay { .. } => "say `9:00`, `21:30` or `9:30pm`".to_owned(),
             BadWhen::LeftOut { to, .. } => format!("say `{to}`"),
-            BadWhen::Twice { first, second, .. } => format!("say `{first}` or `{second}`"),
+            BadWhen::Twice { first, second, .. } | BadWhen::TwoDays { first, second, .. } => {
+                format!("say `{first}` or `{second}`")
+            }
             BadWhen::Past { time, .. } => format!("say a time to come: `tomorrow {time}`, `in 1h`"),
         }
     }

@@ -27,7 +27,6 @@ fn table(now: &str, texts: &[&str]) -> String {
 const WEDNESDAY: &str = "2026-11-18T10:00:00-05:00";
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one snapshot, read as a whole")]
 fn what_is_clear_is_taken() {
     let texts = [
         "in 2h",

@@ -136,8 +136,8 @@ impl Store {
         let beats = || Value::from(format!("{}%", super::beats::PREFIX));
         self.read(|tx| match &filter.of {
             FiresOf::One(name) => of_one(tx, name, filter),
-            FiresOf::Jobs => select(tx, "name NOT LIKE ?1", beats(), filter, filter.limit),
-            FiresOf::Beats => select(tx, "name LIKE ?1", beats(), filter, filter.limit),
+            FiresOf::Jobs => select(tx, "name NOT LIKE ?1", &beats(), filter, filter.limit),
+            FiresOf::Beats => select(tx, "name LIKE ?1", &beats(), filter, filter.limit),
         })
     }
 
@@ -178,19 +178,19 @@ impl Store {
 fn of_one(tx: &Connection, name: &str, filter: &FireFilter) -> Result<Vec<Fire>> {
     // By number where that is known: it may have had another name.
     let Some(id) = super::find(tx, name)?.map(|job| job.id).or_else(|| super::number(name)) else {
-        return select(tx, "name = ?1", name.to_owned().into(), filter, filter.limit);
+        return select(tx, "name = ?1", &name.to_owned().into(), filter, filter.limit);
     };
-    let mut fires = select(tx, "job = ?1", id.into(), filter, filter.limit)?;
+    let mut fires = select(tx, "job = ?1", &id.into(), filter, filter.limit)?;
     let left = filter.limit.map(|limit| limit.saturating_sub(fires.len()));
     if super::number(name).is_none() && left != Some(0) {
         let gone = "name = ?1 AND NOT EXISTS (SELECT 1 FROM job WHERE job.id = fire.job)";
-        fires.extend(select(tx, gone, name.to_owned().into(), filter, left)?);
+        fires.extend(select(tx, gone, &name.to_owned().into(), filter, left)?);
         fires.sort_unstable_by_key(|fire| std::cmp::Reverse(fire.id));
     }
     Ok(fires)
 }
 
-fn select(tx: &Connection, of: &str, key: Value, filter: &FireFilter, limit: Option<usize>) -> Result<Vec<Fire>> {
+fn select(tx: &Connection, of: &str, key: &Value, filter: &FireFilter, limit: Option<usize>) -> Result<Vec<Fire>> {
     let status = filter.status.map(FireStatus::as_str);
     let limit = limit.map_or(-1, |limit| limit as i64);
     let sql = format!("{SELECT} WHERE {of} AND (?2 IS NULL OR status = ?2) ORDER BY id DESC LIMIT ?3");

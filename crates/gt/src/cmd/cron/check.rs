@@ -52,14 +52,14 @@ fn request(words: &[String]) -> Request {
 }
 
 fn try_out(store: &mut Store, sling: &Sling, context: &Context) -> Result<(), Failure> {
-    let slung = match store.sling(sling, None, &context.stamp()) {
+    let answers = match store.sling(sling, None, &context.stamp()) {
         // Until then somebody may be done with it.
         Err(StoreError::Refused(Refusal::Hooked { .. })) => return Ok(()),
         answer => answer?.0,
     };
     let is_refused = |one: &&Slung| one.outcome == SlingOutcome::Refused;
-    let is_in_vain = slung.iter().all(|one| is_refused(&one) || one.outcome == SlingOutcome::Skipped);
-    match slung.iter().find(is_refused).filter(|_| is_in_vain) {
+    let is_in_vain = answers.iter().all(|one| is_refused(&one) || one.outcome == SlingOutcome::Skipped);
+    match answers.iter().find(is_refused).filter(|_| is_in_vain) {
         Some(one) => {
             let why = one.reason.as_deref().unwrap_or("it is refused");
             Err(Failure::new(Kind::Refused, format!("none of these can be slung: {why}"))

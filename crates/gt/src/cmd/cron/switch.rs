@@ -42,7 +42,7 @@ pub(super) struct RemoveArgs {
 
 pub(super) fn pause(context: &Context, args: &PauseArgs) -> Result<(), Failure> {
     let paused = context.store()?.pause_jobs(&args.jobs, &context.stamp())?;
-    tell(context, paused, |job, is_new| match shown(job.name()) {
+    tell(context, &paused, |job, is_new| match shown(job.name()) {
         name if is_new => format!("Paused {name}."),
         name => format!("{name} was paused already."),
     })
@@ -50,7 +50,7 @@ pub(super) fn pause(context: &Context, args: &PauseArgs) -> Result<(), Failure> 
 
 pub(super) fn resume(context: &Context, args: &ResumeArgs) -> Result<(), Failure> {
     let resumed = context.store()?.resume_jobs(&args.jobs, &context.stamp())?;
-    tell(context, resumed, |job, is_new| match summary(context, job) {
+    tell(context, &resumed, |job, is_new| match summary(context, job) {
         summary if is_new => format!("Resumed {summary}."),
         summary => format!("Nothing to do for {summary}."),
     })?;
@@ -60,12 +60,12 @@ pub(super) fn resume(context: &Context, args: &ResumeArgs) -> Result<(), Failure
 
 pub(super) fn remove(context: &Context, args: &RemoveArgs) -> Result<(), Failure> {
     let removed = context.store()?.remove_jobs(&args.jobs, &context.stamp())?;
-    let removed = removed.into_iter().map(|job| (job, true)).collect();
-    tell(context, removed, |job, _| format!("Removed {}.", shown(job.name())))
+    let removed: Vec<_> = removed.into_iter().map(|job| (job, true)).collect();
+    tell(context, &removed, |job, _| format!("Removed {}.", shown(job.name())))
 }
 
 /// A line for each; in JSON the one, or a list of all.
-fn tell(context: &Context, jobs: Vec<(Job, bool)>, words: impl Fn(&Job, bool) -> String) -> Result<(), Failure> {
+fn tell(context: &Context, jobs: &[(Job, bool)], words: impl Fn(&Job, bool) -> String) -> Result<(), Failure> {
     if !context.wants_json() {
         return context.say(&jobs.iter().map(|(job, is_new)| words(job, *is_new)).collect::<Vec<_>>().join("\n"));
     }
