@@ -133,7 +133,7 @@ pub(super) fn timeout(text: &str) -> Result<Option<SignedDuration>, Failure> {
     match optional_span("--timeout", text)? {
         Some(span) if span.is_zero() => {
             Err(Failure::new(Kind::Usage, "a run that may take no time never gets anywhere")
-                .hint("say `--timeout 8h`; no limit at all is for all jobs: `gt config set cron.timeout 0s`"))
+                .hint("say how long it may take, as in `--timeout 8h`"))
         }
         span => Ok(span),
     }
