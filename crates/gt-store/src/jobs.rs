@@ -48,6 +48,23 @@ pub struct JobPlan {
 }
 
 impl JobPlan {
+    /// With all else as it is for who says nothing.
+    pub fn new(name: &str, schedule: Schedule, payload: Payload) -> JobPlan {
+        JobPlan {
+            name: name.to_owned(),
+            schedule,
+            tz: "UTC".to_owned(),
+            payload,
+            missed: Missed::default(),
+            may_overlap: false,
+            grace: None,
+            timeout: None,
+            retries: None,
+            lane: None,
+            deliver: None,
+        }
+    }
+
     fn zone(&self) -> std::result::Result<TimeZone, String> {
         TimeZone::get(&self.tz).map_err(|_| format!("there is no time zone `{}`", one_line(&self.tz)))
     }

@@ -152,19 +152,8 @@ fn is_as(job: &Job, beat: &Beat, interval: SignedDuration) -> bool {
 fn plan(beat: &Beat, interval: SignedDuration, stamp: &Stamp) -> Result<JobPlan> {
     let name = beat_of(&beat.agent);
     let never = |bad: BadSchedule| Refusal::from(BadJob::NeverRuns { name: name.clone(), why: bad.to_string() });
-    Ok(JobPlan {
-        schedule: every(interval, stamp.now).map_err(never)?,
-        name,
-        tz: "UTC".to_owned(),
-        payload: Payload::Heartbeat(beat.clone()),
-        missed: Missed::Skip,
-        may_overlap: false,
-        grace: None,
-        timeout: None,
-        retries: None,
-        lane: None,
-        deliver: None,
-    })
+    let schedule = every(interval, stamp.now).map_err(never)?;
+    Ok(JobPlan { missed: Missed::Skip, ..JobPlan::new(&name, schedule, Payload::Heartbeat(beat.clone())) })
 }
 
 /// Another distance is counted from now on. With other hours nobody waits for those before; what is due already stays so.

@@ -67,6 +67,7 @@ CREATE TABLE fire (
 CREATE UNIQUE INDEX fire_slot ON fire (job, slot) WHERE status <> 'missed';
 CREATE UNIQUE INDEX fire_missed ON fire (job, slot) WHERE status = 'missed';
 CREATE INDEX fire_by_job ON fire (job, id);
+CREATE INDEX fire_by_name ON fire (name, id);
 CREATE INDEX fire_running ON fire (job) WHERE status = 'running';
 CREATE INDEX fire_retry ON fire (retry_at) WHERE retry_at IS NOT NULL;
 CREATE INDEX fire_by_turn ON fire (turn) WHERE turn IS NOT NULL;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gt_core::cron::Expr;
-use gt_core::job::{FireStatus, Missed, Payload, Schedule, every};
+use gt_core::job::{FireStatus, Payload, Schedule, every};
 use gt_engine::Town as Place;
 use gt_store::{Fire, FireFilter, JobPlan, Stamp, Store};
 use jiff::{SignedDuration, Timestamp};
@@ -138,17 +138,6 @@ fn far(n: usize, now: Timestamp) -> Schedule {
 }
 
 fn plan(name: &str, schedule: Schedule) -> JobPlan {
-    JobPlan {
-        name: name.to_owned(),
-        schedule,
-        tz: "Europe/Berlin".to_owned(),
-        payload: Payload::Message { text: "go".to_owned(), session: None, agent: None },
-        missed: Missed::Once,
-        may_overlap: false,
-        grace: None,
-        timeout: None,
-        retries: None,
-        lane: None,
-        deliver: None,
-    }
+    let payload = Payload::Message { text: "go".to_owned(), session: None, agent: None };
+    JobPlan { tz: "Europe/Berlin".to_owned(), ..JobPlan::new(name, schedule, payload) }
 }

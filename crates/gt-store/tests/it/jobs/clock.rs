@@ -1,7 +1,7 @@
 //! A town whose clock is turned by hand: jobs, what fires, and runs that end as a test wants. After each step the judge, and
 //! what it does not know, must find nothing.
 
-use gt_core::job::{Beat, FireStatus, Missed, Payload, Schedule};
+use gt_core::job::{Beat, FireStatus, Payload, Schedule};
 use gt_core::plan::{PerSide, Policy};
 use gt_core::run::{Outcome, StopOrder};
 use gt_core::session::Rules;
@@ -30,19 +30,7 @@ pub(crate) fn time(clock: &str) -> Timestamp {
 
 /// A job that asks an agent for its own name, so that its turns can be told apart.
 pub(crate) fn job(name: &str, schedule: Schedule) -> JobPlan {
-    JobPlan {
-        name: name.to_owned(),
-        schedule,
-        tz: "UTC".to_owned(),
-        payload: says(name, None),
-        missed: Missed::Once,
-        may_overlap: false,
-        grace: None,
-        timeout: None,
-        retries: None,
-        lane: None,
-        deliver: None,
-    }
+    JobPlan::new(name, schedule, says(name, None))
 }
 
 /// Every so many minutes, counted from `00:00`.

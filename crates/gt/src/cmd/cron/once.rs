@@ -105,8 +105,10 @@ fn under_way(store: &mut Store, name: &str) -> Result<Failure, Failure> {
     };
     let see = runs_command(fire);
     if fire.retry_at.is_some() {
-        let waits = format!("the job `{}` has failed, and waits for its next try", shown(name));
-        return Ok(Failure::new(Kind::NotNow, waits).hint(format!("`{see}` shows when that is, and what comes of it; `gt cron pause {}` gives it up", shown(name))));
+        let name = shown(name);
+        let waits = format!("the job `{name}` has failed, and waits for its next try");
+        return Ok(Failure::new(Kind::NotNow, waits)
+            .hint(format!("`{see}` shows when that is; `gt cron pause {name}` gives it up")));
     }
     let turn = fire.turn.map(|turn| store.turn(turn)).transpose()?.flatten();
     let stop = turn.map(|turn| format!(", or stop it with `gt session stop {}`", shown(&turn.session)));

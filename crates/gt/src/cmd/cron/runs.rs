@@ -74,13 +74,13 @@ pub(crate) fn lines(fires: &[Fire], now: Timestamp) -> String {
             FireStatus::Cancelled | FireStatus::Missed | FireStatus::Skipped => ("–", YELLOW),
         };
         let name = format!("{:<width$}", shown(&fire.job));
-        format!("{} {name}  {}  {}", paint(style, sign), clock_words(fire.slot, &tz), words(fire, now))
+        format!("{} {name}  {}  {}", paint(style, sign), clock_words(fire.slot, &tz), words(fire, &tz, now))
     };
     fires.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// What became of it, in words.
-fn words(fire: &Fire, now: Timestamp) -> String {
+fn words(fire: &Fire, tz: &str, now: Timestamp) -> String {
     let mut text = match (fire.status, fire.started_at, fire.retry_at) {
         (FireStatus::Running, _, Some(at)) => format!("tried again {}", off_words(at, now)),
         (FireStatus::Running, None, None) => "waits for its turn".to_owned(),
@@ -94,6 +94,9 @@ fn words(fire: &Fire, now: Timestamp) -> String {
     }
     if let Some(error) = &fire.error {
         text.extend([": ", &one_line(error)]);
+    }
+    if let Some(until) = fire.until {
+        text.extend([", until ", &clock_words(until, tz)]);
     }
     let more = match (fire.delivery.as_deref(), &fire.delivery_error) {
         (None | Some("none"), None) => String::new(),
