@@ -175,6 +175,9 @@ impl Judge {
         let stored = self.store.convoys(true).map_err(|error| error.to_string())?;
         self.model.convoys.compare(&stored, &self.model.beads)?;
         for id in std::mem::take(&mut self.fed) {
+            if self.has_import {
+                continue; // it may have changed what was fed before it, within the same look
+            }
             let is_in_line = self.model.beads.get(&id).is_some_and(|bead| bead.is_queued && bead.run.is_none());
             let view = self.store.bead(&id).map_err(|error| error.to_string())?;
             if is_in_line && (view.bead.assignee.is_some() || view.node.standing() != Standing::Ready) {

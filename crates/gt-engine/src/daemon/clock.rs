@@ -38,6 +38,7 @@ impl Daemon {
         if !self.has_config {
             return Ok(false);
         }
+        self.heed_jump(); // or what it passed over would seem to have been watched
         let stamp = self.dispatcher.stamp();
         let (policy, sessions) = (self.settings.policy(self.town.root()), self.settings.session_rules());
         let rules = jobs::rules(&self.settings, &policy, &sessions, self.watching_since);

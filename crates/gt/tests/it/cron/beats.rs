@@ -249,12 +249,14 @@ fn a_new_list_is_taken_up_by_the_daemon_that_runs_and_until_then_the_status_says
     std::fs::remove_file(fleet.town.path("HEARTBEAT.md")).expect("it is there");
     fleet.set("daemon.heartbeat", "10m");
     fleet.start_daemon();
+    // The town's own is heard of.
+    fleet.town.write("HEARTBEAT.md", "- Is the shop up?\n");
+    fleet.until_events("job.added", None, 1);
     std::fs::create_dir_all(fleet.town.path("agents/other")).expect("the town can be written");
     fleet.town.write("agents/other/HEARTBEAT.md", "- Look after the garden\n");
     let status = fleet.town.gt(["heartbeat", "status"]).stdout;
     assert!(status.contains("other  begins with the daemon's next patrol, one every 10m\n"), "{status}");
-    // The town's own is heard of.
-    fleet.town.write("HEARTBEAT.md", "- Is the shop up?\n");
+    fleet.town.write("HEARTBEAT.md", "- Is the shop still up?\n");
     fleet.until_events("job.added", None, 2);
     let status = fleet.town.gt(["heartbeat", "status"]).stdout;
     assert!(status.contains("scripted  next in ") && !status.contains("begins"), "{status}");

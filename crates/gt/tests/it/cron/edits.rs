@@ -209,7 +209,7 @@ fn a_job_that_is_under_way_is_refused_with_what_helps() {
     [exit 5]
     $ gt cron run r
     ! error: the job `r` has failed, and waits for its next try
-    ! hint: `gt cron runs r` shows when that is, and what comes of it
+    ! hint: `gt cron runs r` shows when that is; `gt cron pause r` gives it up
     [exit 5]
     $ gt session stop cron:e
     Cancelled 1 message that waited.
