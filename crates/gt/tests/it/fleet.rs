@@ -247,6 +247,16 @@ impl Fleet {
         keepers.into_iter().for_each(kill);
     }
 
+    /// Has nobody look, and start what waits, because a run has ended.
+    pub(crate) fn end_looks(&self) {
+        self.kill_keepers();
+        let town = self.town.root().display().to_string();
+        let looks = |words: &[String]| {
+            words.iter().any(|word| word == "--after-exit") && words.iter().any(|word| word.contains(&town))
+        };
+        self.until_seen("nobody to look", || !commands().any(|(_, words)| looks(&words)));
+    }
+
     /// Waits for what the log does not tell: looks again and again.
     pub(crate) fn until_seen(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         let (_sender, never) = mpsc::channel::<()>();

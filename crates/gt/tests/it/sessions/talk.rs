@@ -29,6 +29,7 @@ fn what_is_said_of_sessions_lanes_and_runs() {
     let nobody = table.town.gt(["session", "list"]);
     table.town.gt(["send", "dm:anna", "hello\nthere", "--wait"]).success();
     let failed = table.town.gt(["send", "dm:anna", "fail, please", "--wait"]);
+    table.end_looks();
     table.town.gt(["send", "group:ops", "wait for a daemon"]).success();
     let shown = [
         nobody,
