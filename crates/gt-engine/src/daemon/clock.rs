@@ -38,10 +38,9 @@ impl Daemon {
         if !self.has_config {
             return Ok(false);
         }
-        self.heed_jump(); // or what it passed over would seem to have been watched
         let stamp = self.dispatcher.stamp();
         let (policy, sessions) = (self.settings.policy(self.town.root()), self.settings.session_rules());
-        let rules = jobs::rules(&self.settings, &policy, &sessions, self.watching_since);
+        let rules = jobs::rules(&self.settings, &policy, &sessions, self.watched_since());
         let (town, settings) = (&self.town, &self.settings);
         let fired = self.store.fire_due(&rules, &mut |beat| jobs::beat(town, settings, beat, stamp.now), &stamp)?;
         if fired.n_fired > 0 {
@@ -57,10 +56,20 @@ impl Daemon {
         Ok(fired.is_more)
     }
 
+    /// Since when the clock has been watched, though nobody has heeded yet that it was set forward just now.
+    fn watched_since(&self) -> Timestamp {
+        let look = self.look();
+        if self.looked.jump(look) > GAP { look.now } else { self.watching_since }
+    }
+
+    fn look(&self) -> Look {
+        Look { now: self.dispatcher.now(), uptime: self.around.uptime() }
+    }
+
     /// Sees whether the clock has gone as time has; says whether not. Whoever slept with the machine, or whose clock was set
     /// forward, has not watched it.
     pub(super) fn heed_jump(&mut self) -> bool {
-        let look = Look { now: self.dispatcher.now(), uptime: self.around.uptime() };
+        let look = self.look();
         let jump = std::mem::replace(&mut self.looked, look).jump(look);
         if jump > GAP {
             (self.log)(&format!("the clock has gone ahead by {}; what was due meanwhile was missed", words(jump)));
