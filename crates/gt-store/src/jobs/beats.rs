@@ -102,11 +102,7 @@ fn stranded(tx: &rusqlite::Connection, channels: &[&str]) -> Result<Vec<Stranded
 fn mail_instead(tx: &rusqlite::Connection, alert: Stranded, stamp: &Stamp) -> Result<()> {
     let why = settle::no_channel(&alert.channel);
     let told = settle::mail_alert(tx, &alert.agent, alert.text, &why, stamp)?;
-    tx.prepare_cached("UPDATE fire SET delivery = ?2, delivery_error = ?3 WHERE id = ?1")?.execute(params![
-        alert.fire,
-        settle::MAILED,
-        told
-    ])?;
+    settle::note_delivery(tx, alert.fire, &settle::Kept::mailed(told))?;
     tx.prepare_cached("UPDATE outbox SET state = 'failed', error = ?2, done_at = ?3 WHERE id = ?1")?
         .execute(params![alert.parcel, why, micros(stamp.now)])?;
     Ok(())

@@ -45,7 +45,7 @@ pub(crate) struct Answer {
 }
 
 /// That nothing is delivered.
-struct Kept {
+pub(super) struct Kept {
     word: &'static str,
     why: Option<Cow<'static, str>>,
 }
@@ -54,6 +54,11 @@ impl Kept {
     /// There is nothing to tell, or nobody to tell it to.
     const NONE: Kept = Kept { word: "none", why: None };
     const SILENT: Kept = Kept { word: "suppressed", why: Some(Cow::Borrowed("it said NO_REPLY")) };
+
+    /// The mayor got a letter instead.
+    pub(super) fn mailed(why: String) -> Kept {
+        Kept { word: "mailed", why: Some(why.into()) }
+    }
 }
 
 /// That an attempt is being made.
@@ -136,7 +141,7 @@ fn give_up_retries(tx: &Connection, job: i64, why: &str, stamp: &Stamp) -> Resul
     Ok(())
 }
 
-fn note_delivery(tx: &Connection, fire: i64, kept: &Kept) -> Result<()> {
+pub(super) fn note_delivery(tx: &Connection, fire: i64, kept: &Kept) -> Result<()> {
     tx.prepare_cached("UPDATE fire SET delivery = ?2, delivery_error = ?3 WHERE id = ?1")?
         .execute(params![fire, kept.word, kept.why])?;
     Ok(())
@@ -267,12 +272,9 @@ fn alert(
     Ok(match target(tx, beat)? {
         Ok(to) => Ok(Answer { to, text }),
         // It is not to be lost.
-        Err(why) => Err(Kept { word: MAILED, why: Some(mail_alert(tx, &beat.agent, text, &why, stamp)?.into()) }),
+        Err(why) => Err(Kept::mailed(mail_alert(tx, &beat.agent, text, &why, stamp)?)),
     })
 }
-
-/// How it is called that the mayor got a letter instead.
-pub(super) const MAILED: &str = "mailed";
 
 /// Tells the mayor what nobody else would hear; says why so.
 pub(super) fn mail_alert(tx: &Connection, agent: &str, text: String, why: &str, stamp: &Stamp) -> Result<String> {
