@@ -413,8 +413,10 @@ impl Daemon {
         let now = self.dispatcher.now();
         let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
         let known = [self.next_deadline, self.next_of_batch, self.record_at, self.retry_at];
+        // A clock that was set back just now, and was not looked at since, does not put these off.
         let next_sweep = self.next_sweep.map(|at| at.min(now + self.settings.sweep));
-        let deadline = known.into_iter().chain([Some(self.next_patrol), next_sweep]).flatten().min().map(until);
+        let next_patrol = self.next_patrol.min(now + self.settings.heartbeat);
+        let deadline = known.into_iter().chain([Some(next_patrol), next_sweep]).flatten().min().map(until);
         [deadline, self.look_again].into_iter().flatten().min()
     }
 
