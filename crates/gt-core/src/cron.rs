@@ -29,7 +29,7 @@ const SECOND: SignedDuration = SignedDuration::from_secs(1);
 pub struct Expr {
     text: String,
     calendar: Calendar,
-    /// The hour begins with `*`: every hour that the clock shows counts, be it shown twice or left out.
+    /// The hour begins with `*` or has a step: every hour that the clock shows counts, be it shown twice or left out.
     follows_clock: bool,
 }
 

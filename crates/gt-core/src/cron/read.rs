@@ -56,7 +56,12 @@ fn fields([minute, hour, day, month, weekday]: [&str; 5]) -> Result<Expr, BadExp
         weekdays: weekdays(any_for_question(weekday))?,
         needs_both: [day, weekday].iter().any(|field| field.starts_with(['*', '?'])),
     };
-    Ok(Expr { text: String::new(), calendar, follows_clock: hour.starts_with('*') })
+    Ok(Expr { text: String::new(), calendar, follows_clock: follows_clock(hour) })
+}
+
+/// Whoever wants each hour, or each second one, however that is written, wants what the clock shows. // SPEC K2
+fn follows_clock(hour: &str) -> bool {
+    hour.starts_with('*') || hour.contains('/')
 }
 
 /// `?` is another word for `*` in a day field.

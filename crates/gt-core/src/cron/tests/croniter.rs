@@ -6,7 +6,8 @@ use super::*;
 
 const ANSWERS: &str = include_str!("croniter.txt");
 
-const MADE_UP: &str = "what a gap leaves out is not made up for if the hour begins with `*`; croniter does";
+const MADE_UP: &str =
+    "what a gap leaves out is not made up for if the hour begins with `*` or has a step; croniter does";
 const TWICE: &str = "a fixed hour that the clock shows twice counts once; with croniter twice";
 
 /// Why we differ on purpose, and in which rows exactly.
