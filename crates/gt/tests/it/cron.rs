@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::Deref;
 use std::process::Command;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -40,7 +40,8 @@ impl Deref for Clocked {
 impl Clocked {
     /// A town in which it is that time; its daemon looks at the clock each second, since nobody tells it of this one.
     fn at(time: &str) -> Clocked {
-        let told = Command::new("faketime").args(["-f", "+0", "printenv", "LD_PRELOAD"]).output();
+        // The one for programs with threads: the other mixes up what several of them read at once.
+        let told = Command::new("faketime").args(["-m", "-f", "+0", "printenv", "LD_PRELOAD"]).output();
         let told = told.expect("faketime is installed: `cargo xtask test` does that");
         let preload = String::from_utf8(told.stdout).expect("a path").trim().to_owned();
         let clocked = Clocked { fleet: ticking(), preload };
@@ -51,15 +52,44 @@ impl Clocked {
 
     /// From now on it is that time, and goes on from there.
     fn set_clock(&self, time: &str) {
-        let time: Timestamp = time.parse().expect("an instant");
-        let ahead = time.duration_since(Timestamp::now()).as_secs_f64();
-        // In one step: somebody may be reading it.
-        fs::write(self.home("clock.new"), format!("{ahead:+.3}")).expect("the home can be written");
+        let ahead = instant(time).duration_since(Timestamp::now()).as_secs_f64();
+        self.write_clock(&format!("{ahead:+.3}"));
+    }
+
+    /// From now on it is that time, and stays so.
+    fn stop_clock(&self, time: Timestamp) {
+        self.write_clock(&time.as_second().to_string());
+    }
+
+    /// In one step: somebody may be reading it.
+    fn write_clock(&self, words: &str) {
+        fs::write(self.home("clock.new"), words).expect("the home can be written");
         fs::rename(self.home("clock.new"), self.home("clock")).expect("the home can be written");
     }
 
-    fn env(&self) -> [(&'static str, String); 4] {
+    /// It becomes that time while the daemon watches: the clock jumps to just before it, and stands still until the daemon
+    /// has seen that. However busy the machine is, that time does not pass unwatched.
+    fn strike(&self, time: &str) {
+        let n_jumps = || self.n_said(&["the clock has gone ahead by", "the clock was set back by"]);
+        let n_before = n_jumps();
+        self.stop_clock(just_before(time));
+        self.until_seen("the daemon to look at its clock", || n_jumps() > n_before);
+        self.set_clock(time);
+    }
+
+    /// The same for a daemon that starts just before that time.
+    fn start_daemon_to_strike(&self, time: &str) {
+        self.stop_clock(just_before(time));
+        self.start_daemon();
+        self.set_clock(time);
+    }
+
+    fn env(&self) -> [(&'static str, String); 6] {
         [
+            // How a time that stays is written.
+            ("FAKETIME_FMT", "%s".to_owned()),
+            // Whoever is killed while it looks at a file would leave all others waiting for its semaphore.
+            ("NO_FAKE_STAT", "1".to_owned()),
             ("LD_PRELOAD", self.preload.clone()),
             ("FAKETIME_TIMESTAMP_FILE", self.home("clock").display().to_string()),
             ("FAKETIME_NO_CACHE", "1".to_owned()),
@@ -76,6 +106,14 @@ impl Clocked {
         let env = self.env();
         self.fleet.start_daemon_with(&env.each_ref().map(|(name, value)| (*name, value.as_str())));
     }
+}
+
+fn instant(time: &str) -> Timestamp {
+    time.parse().expect("an instant")
+}
+
+fn just_before(time: &str) -> Timestamp {
+    instant(time) - SignedDuration::from_secs(1)
 }
 
 /// A town whose jobs can leave a line in `trace`: `tick JOB SLOT ATTEMPT`.

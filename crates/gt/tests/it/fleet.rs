@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -24,6 +24,8 @@ pub(crate) const FINISHES: &str = "gt done --no-changes";
 pub(crate) struct Fleet {
     pub(crate) town: Town,
     daemon: RefCell<Option<Child>>,
+    /// What its daemons have said after their first line.
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Fleet {
@@ -37,7 +39,7 @@ impl Fleet {
         let town = Town::new();
         town.repository(rig);
         town.gt(["rig", "add", rig, rig, "--prefix", "gt"]).success();
-        let fleet = Fleet { town, daemon: RefCell::new(None) };
+        let fleet = Fleet { town, daemon: RefCell::new(None), log: Arc::default() };
         fleet.script(script);
         let agent = fleet.home("agent.sh").display().to_string();
         let config = fs::read_to_string(fleet.town.path("town.toml")).expect("the config is there");
@@ -136,12 +138,21 @@ impl Fleet {
         command.args(["daemon", "run"]).envs(env.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().expect("the binary can be started");
-        let mut log = BufReader::new(child.stdout.take().expect("its output is a pipe"));
+        let mut said = BufReader::new(child.stdout.take().expect("its output is a pipe"));
         let mut line = String::new();
-        log.read_line(&mut line).expect("the log can be read");
+        said.read_line(&mut line).expect("the log can be read");
         // Somebody has to read on, or the daemon would block one day.
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        let log = Arc::clone(&self.log);
+        std::thread::spawn(move || {
+            said.lines().map_while(Result::ok).for_each(|line| log.lock().expect("nobody panics here").push(line));
+        });
         *self.daemon.borrow_mut() = Some(child);
+    }
+
+    /// How many lines of what daemons have said hold one of these.
+    pub(crate) fn n_said(&self, words: &[&str]) -> usize {
+        let log = self.log.lock().expect("nobody panics here");
+        log.iter().filter(|line| words.iter().any(|words| line.contains(words))).count()
     }
 
     pub(crate) fn daemon_pid(&self) -> u32 {

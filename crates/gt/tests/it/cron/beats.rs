@@ -48,36 +48,35 @@ fn each_step_that_ends_a_heartbeat_is_recorded_with_its_reason() {
     clocked.start_daemon();
     clocked.until_events("job.added", None, 1);
     // 1: outside the hours; the next one is the first within them.
-    clocked.set_clock("2027-01-12T06:29:58Z");
+    clocked.strike("2027-01-12T06:30:00Z");
     await_fires(&clocked, BEAT, "skipped", 1);
     assert_eq!(last(&clocked), "skipped -: it was outside its active hours, 08:00-22:00 (UTC) -");
     assert_eq!(next(&clocked), "08:00");
     // 2: nothing in the file, or no file.
     clocked.town.write("HEARTBEAT.md", "# Only a heading\n");
-    clocked.set_clock("2027-01-12T07:59:58Z");
+    clocked.strike("2027-01-12T08:00:00Z");
     await_fires(&clocked, BEAT, "skipped", 2);
     assert_eq!(last(&clocked), "skipped -: there is nothing to do in HEARTBEAT.md -");
     std::fs::remove_file(clocked.town.path("HEARTBEAT.md")).expect("it is there");
-    clocked.set_clock("2027-01-12T08:29:58Z");
+    clocked.strike("2027-01-12T08:30:00Z");
     await_fires(&clocked, BEAT, "skipped", 3);
     assert_eq!(last(&clocked), "skipped -: there is no HEARTBEAT.md -");
     // 3 and 4: it runs, and all is well.
     clocked.town.write("HEARTBEAT.md", "- Is the shop up?\n");
-    clocked.set_clock("2027-01-12T08:59:58Z");
+    clocked.strike("2027-01-12T09:00:00Z");
     await_fires(&clocked, BEAT, "ok", 1);
     assert_eq!(last(&clocked), "ok suppressed: - all is well");
     // 5: something new is told; with no channel in use, as a letter.
     reply(&clocked, "The shop is down. HEARTBEAT_NOT_OK");
-    clocked.set_clock("2027-01-12T09:29:58Z");
+    clocked.strike("2027-01-12T09:30:00Z");
     await_fires(&clocked, BEAT, "ok", 2);
     assert_eq!(last(&clocked), "ok mailed: - no channel was used yet, so the mayor got a letter");
     // The same within a day is not told again, nor after a restart; a day later it is.
     clocked.kill_daemon();
-    clocked.set_clock("2027-01-12T09:59:58Z");
-    clocked.start_daemon();
+    clocked.start_daemon_to_strike("2027-01-12T10:00:00Z");
     await_fires(&clocked, BEAT, "ok", 3);
     assert_eq!(last(&clocked), "ok repeated: - it said the same within 24 hours");
-    clocked.set_clock("2027-01-13T09:59:58Z");
+    clocked.strike("2027-01-13T10:00:00Z");
     await_fires(&clocked, BEAT, "ok", 4);
     assert_eq!(last(&clocked), "ok mailed: - no channel was used yet, so the mayor got a letter");
 }
@@ -96,12 +95,12 @@ fn other_hours_count_at_once_for_a_heart_that_waits_for_the_old_ones() {
     clocked.set("heartbeat.tz", "UTC");
     clocked.start_daemon();
     clocked.until_events("job.added", None, 1);
-    clocked.set_clock("2027-01-12T06:29:58Z");
+    clocked.strike("2027-01-12T06:30:00Z");
     await_fires(&clocked, BEAT, "skipped", 1);
     assert_eq!(next(&clocked), "08:00");
     clocked.set("heartbeat.active_hours", "06:00-07:00");
     clocked.until_seen("another time", || next(&clocked) == "07:00");
-    clocked.set_clock("2027-01-12T06:59:58Z");
+    clocked.strike("2027-01-12T07:00:00Z");
     await_fires(&clocked, BEAT, "skipped", 2);
     assert_eq!(next(&clocked), "06:00", "the next day");
     // The same when no daemon has seen the change.
