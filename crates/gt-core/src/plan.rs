@@ -23,6 +23,9 @@ pub use self::queue::{PerSide, QueueRules, Side};
 /// How many holders of a full cap are named.
 const HOLDERS_NAMED: usize = 5;
 
+/// Why something waits for the next second.
+pub const SECOND_IS_FULL: &str = "this second has had its starts (`guards.starts_per_second`)";
+
 /// A pause that somebody ordered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
@@ -389,8 +392,7 @@ impl Planner {
             reasons.push(batch_reason(batch, "--batch"));
         }
         if scene.starts_left.is_some_and(|left| self.n_started() >= left) {
-            let message = "this second has had its starts (`guards.starts_per_second`)";
-            reasons.push(reason("guard-starts", message.to_owned()));
+            reasons.push(reason("guard-starts", SECOND_IS_FULL.to_owned()));
         }
         reasons
     }

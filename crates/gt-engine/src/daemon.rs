@@ -546,6 +546,7 @@ impl Daemon {
         let policy = self.settings.policy(self.town.root());
         let mut deadlines = vec![
             self.store.next_deadline(&policy, since)?,
+            self.store.next_second(&policy, now)?,
             self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
             self.store.next_merge_at(now)?,
             self.store.next_turn_at(since)?,

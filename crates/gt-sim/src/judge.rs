@@ -270,9 +270,7 @@ impl Judge {
         {
             return Err(format!("{} could start, and everybody sleeps for {asleep}", stalled.bead));
         }
-        // Whether a second may have more starts is felt by what could start, above. By itself it means nothing: a clock
-        // that was set back shows again the second of an earlier start.
-        let (policy, now) = (Policy { starts_per_second: None, ..self.policy(stage) }, stage.world().now());
+        let (policy, now) = (self.policy(stage), stage.world().now());
         let due = self.store.next_deadline(&policy, now).map_err(|error| error.to_string())?;
         match due.filter(|due| *due + OVERSLEPT < now + asleep) {
             None => Ok(()),

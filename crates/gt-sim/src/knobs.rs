@@ -118,7 +118,7 @@ impl Knobs {
 
     fn to_toml(&self) -> String {
         let mut text = String::from(
-            "default_agent = \"ada\"\nruntime = \"process\"\nguards.load_per_core = 0\nguards.free_memory = \"0 MB\"\nguards.free_disk = \"0 MB\"\n",
+            "default_agent = \"ada\"\nruntime = \"process\"\nguards.load_per_core = 0\nguards.free_memory = \"0 MB\"\nguards.free_disk = \"0 MB\"\ncron.max_failures = 0\nlanes.cron = 2\n",
         );
         let batch = if self.batch == 0 { "\"auto\"".to_owned() } else { self.batch.to_string() };
         let order = if self.by_priority { "priority" } else { "fifo" };

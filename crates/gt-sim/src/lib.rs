@@ -4,6 +4,7 @@
 
 pub mod agents;
 pub mod around;
+pub mod clockwork;
 pub mod convoys;
 pub mod coverage;
 pub mod faults;
@@ -11,6 +12,7 @@ pub mod fleet;
 pub mod fuzz;
 pub mod hunger;
 pub mod imports;
+pub mod jobs;
 pub mod judge;
 pub mod knobs;
 pub mod letters;
@@ -19,6 +21,7 @@ pub mod model;
 pub mod owners;
 pub mod part;
 pub mod people;
+pub mod play;
 pub mod processes;
 pub mod scenario;
 pub mod silence;

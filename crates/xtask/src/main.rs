@@ -24,9 +24,10 @@ Commands:
                   With --with-agents also Claude Code and Codex, from npm, into target/agents,
                   and OpenAI's client, from PyPI, into target/openai.
                   ARGS go to the runner: cargo-nextest where present, else cargo test.
-  sim [--seeds N] [--from F] [--steps K] [--disk] [--seed S] [--until-found]
+  sim [--seeds N] [--from F] [--steps K] [--disk] [--seed S] [--until-found] [--jobs]
                   Simulate N towns of K steps each, from seed F on, in memory or on disk. With --seed, only that
                   one, and the story of what happened in it. With --until-found no more after one that fails.
+                  With --jobs towns of jobs, with clocks that jump, instead of beads.
   mutants [--only NAME] [--seeds N] [--profile P]
                   Break a copy of the sources in every way on the list, and show that the simulation finds each
                   defect within N seeds, built with cargo's profile P.

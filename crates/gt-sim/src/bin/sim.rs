@@ -30,14 +30,22 @@ struct Wishes {
     n_steps: usize,
     on_disk: bool,
     tells: bool,
+    of_jobs: bool,
     /// Whether the first failure is enough.
     until_found: bool,
 }
 
 impl Wishes {
     fn read(words: Vec<String>) -> Result<Wishes, String> {
-        let mut wishes =
-            Wishes { first: 0, n_seeds: 1_000, n_steps: 500, on_disk: false, tells: false, until_found: false };
+        let mut wishes = Wishes {
+            first: 0,
+            n_seeds: 1_000,
+            n_steps: 500,
+            on_disk: false,
+            tells: false,
+            of_jobs: false,
+            until_found: false,
+        };
         let mut words = VecDeque::from(words);
         while let Some(word) = words.pop_front() {
             let mut number = || {
@@ -49,6 +57,7 @@ impl Wishes {
                 "--from" => wishes.first = number()?,
                 "--seed" => (wishes.first, wishes.n_seeds, wishes.tells) = (number()?, 1, true),
                 "--steps" => wishes.n_steps = usize::try_from(number()?).unwrap_or(usize::MAX),
+                "--jobs" => wishes.of_jobs = true,
                 "--disk" => wishes.on_disk = true,
                 "--until-found" => wishes.until_found = true,
                 other => return Err(format!("there is no `{other}`")),
@@ -58,7 +67,7 @@ impl Wishes {
     }
 
     fn plan(&self, seed: u64) -> Plan {
-        Plan { seed, n_steps: self.n_steps, on_disk: self.on_disk, tells: self.tells }
+        Plan { seed, n_steps: self.n_steps, on_disk: self.on_disk, tells: self.tells, of_jobs: self.of_jobs }
     }
 
     fn fulfil(&self) -> ExitCode {
@@ -77,7 +86,8 @@ impl Wishes {
             failure.story.iter().for_each(|line| println!("{line}"));
             println!("{failure}");
         }
-        let missing = coverage.missing();
+        // The table of transitions is about beads.
+        let missing = if self.of_jobs { Vec::new() } else { coverage.missing() };
         println!(
             "{} seeds of {} steps, {n_runs} runs, {} failures, {} transitions met and {} missing, in {:.1} s",
             next.into_inner().min(self.first.saturating_add(self.n_seeds)) - self.first,

@@ -9,7 +9,7 @@ use gt_sim::sim::{self, Failure, Plan};
 const N_STEPS: usize = 500;
 
 fn plan(seed: u64) -> Plan {
-    Plan { seed, n_steps: N_STEPS, on_disk: false, tells: false }
+    Plan { seed, n_steps: N_STEPS, on_disk: false, tells: false, of_jobs: false }
 }
 
 /// Runs seeds, and says what each one that fails has found.
@@ -44,6 +44,16 @@ fn the_third_share_of_seeds_keeps_every_promise() {
 #[test]
 fn a_share_of_seeds_on_disk_keeps_every_promise() {
     expect_kept(0..12, true);
+}
+
+/// Towns of jobs, with clocks that jump.
+#[test]
+fn a_share_of_seeds_with_jobs_keeps_every_promise() {
+    for seed in 0..20 {
+        if let Err(failure) = sim::run(Plan { of_jobs: true, ..plan(seed) }) {
+            panic!("{failure}");
+        }
+    }
 }
 
 #[test]

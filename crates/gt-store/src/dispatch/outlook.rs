@@ -20,6 +20,7 @@ use crate::dispatch::scheduler::{self, SchedulerState};
 use crate::dispatch::{convoys, merges, records, runs, steps};
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, micros, timestamp};
+use crate::sessions::claim as turns_claim;
 use crate::store::Store;
 use crate::{query, rigs};
 
@@ -94,14 +95,26 @@ impl Store {
                    UNION ALL SELECT min(until) FROM trouble WHERE until > ?1)",
             )?;
             let stored: Option<i64> = query.query_row([micros(now)], |row| row.get(0))?;
-            // Neither of these keeps back what is not there.
+            // It keeps back nothing that is not there.
             let has_ready = has_startable(tx, policy, now)?;
             let finishing = scene.finishing.iter().map(|run| run.until).filter(|until| has_ready && *until > now).min();
-            let is_rate_felt = scene.starts_left == Some(0) && has_ready;
-            let rate = is_rate_felt.then(|| now + SignedDuration::from_secs(1));
             let is_spent = scene.guards.iter().any(|guard| guard.code == scene::BUDGET);
             let tomorrow = is_spent.then(|| scene::midnight(now) + SignedDuration::from_hours(24));
-            Ok([stored.map(timestamp), finishing, rate, tomorrow].into_iter().flatten().min())
+            Ok([stored.map(timestamp), finishing, tomorrow].into_iter().flatten().min())
+        })
+    }
+
+    /// When the next second may have starts again, if this one has had its own and something waits for that: a bead or a turn.
+    pub fn next_second(
+        &mut self,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> std::result::Result<Option<Timestamp>, StoreError> {
+        let Some(limit) = policy.starts_per_second else { return Ok(None) };
+        self.read(|tx| {
+            let is_full = scene::starts_left(tx, limit, now)? == 0;
+            let is_felt = is_full && (has_startable(tx, policy, now)? || turns_claim::is_any_due(tx, now)?);
+            Ok(is_felt.then(|| now + SignedDuration::from_secs(1)))
         })
     }
 

@@ -131,7 +131,7 @@ fn polecats(tx: &Connection, policy: &Policy) -> Result<LaneFigure> {
     })
 }
 
-fn is_any_due(tx: &Connection, now: Timestamp) -> Result<bool> {
+pub(crate) fn is_any_due(tx: &Connection, now: Timestamp) -> Result<bool> {
     let mut query = tx.prepare_cached("SELECT 1 FROM session WHERE next_turn IS NOT NULL AND next_at <= ?1 LIMIT 1")?;
     Ok(query.exists([micros(now)])?)
 }

@@ -1,6 +1,6 @@
 //! Why a turn waits: the same facts that the claim goes by, in words. A reason is never empty. // SPEC B6, L1
 
-use gt_core::plan::{Policy, TroubleOf};
+use gt_core::plan::{Policy, SECOND_IS_FULL, TroubleOf};
 use gt_core::session::limit;
 use gt_core::time::format;
 use jiff::Timestamp;
@@ -65,8 +65,11 @@ fn of_town(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Option<St
     if let Some(trouble) = state.troubles.get(&TroubleOf::Town) {
         return Ok(Some(format!("nothing starts until {}: {}", format(trouble.until), trouble.reason)));
     }
-    let guard = policy.guards.first().cloned().or(scene::budget_guard(tx, policy, now)?);
-    Ok(guard.map(|guard| guard.message))
+    if let Some(guard) = policy.guards.first().cloned().or(scene::budget_guard(tx, policy, now)?) {
+        return Ok(Some(guard.message));
+    }
+    let left = policy.starts_per_second.map(|limit| scene::starts_left(tx, limit, now)).transpose()?;
+    Ok((left == Some(0)).then(|| SECOND_IS_FULL.to_owned()))
 }
 
 /// What is ahead of it in its own session.

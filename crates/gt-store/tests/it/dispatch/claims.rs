@@ -150,10 +150,12 @@ fn a_batch_a_limit_and_a_rate_are_the_most_of_one_pass() {
     assert_eq!(yard.claims(), ["gt-2", "gt-3"]);
     assert_eq!(yard.held_by("gt-4"), ["guard-starts"]);
     let (policy, now) = (yard.policy.clone(), yard.now);
-    let next = yard.store.next_deadline(&policy, now).expect("it answers");
+    let next = yard.store.next_second(&policy, now).expect("it answers");
     assert_eq!(next, Some(now + SignedDuration::from_secs(1)));
     yard.pass(1);
     assert_eq!(yard.claims(), ["gt-4"]);
+    let (policy, now) = (yard.policy.clone(), yard.now);
+    assert_eq!(yard.store.next_second(&policy, now).expect("it answers"), None, "nobody waits for it");
 }
 
 #[test]

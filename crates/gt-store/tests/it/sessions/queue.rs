@@ -311,6 +311,21 @@ fn no_more_turns_of_an_agent_run_than_its_cap_allows() {
 }
 
 #[test]
+fn turns_beyond_the_starts_of_a_second_wait_for_the_next_and_say_so() {
+    let mut desk = Desk::with_main(9);
+    desk.policy.starts_per_second = Some(2);
+    let turns = ["dm:a", "dm:b", "dm:c"].map(|session| desk.send(session, session));
+    assert_eq!(desk.starts(), ["dm:a", "dm:b"]);
+    let (policy, now) = (desk.policy.clone(), desk.town.now);
+    let why = desk.town.store.why_waiting(turns[2], &policy, now).expect("it answers");
+    assert_eq!(why.as_deref(), Some("this second has had its starts (`guards.starts_per_second`)"));
+    let next = desk.town.store.next_second(&policy, now).expect("it answers").expect("somebody waits for it");
+    desk.town.now = next;
+    assert_eq!(desk.starts(), ["dm:c"]);
+    assert_eq!(desk.town.store.next_second(&policy, next).expect("it answers"), None, "nobody waits any more");
+}
+
+#[test]
 fn whatever_waits_says_why() {
     let mut desk = Desk::with_main(1);
     let why = |desk: &mut Desk, turn: i64| {

@@ -220,6 +220,22 @@ fn one_job_never_runs_beside_itself_unless_that_is_allowed() {
 }
 
 #[test]
+fn jobs_of_one_instant_start_second_by_second_where_a_second_has_a_limit() {
+    let fleet = ticking();
+    fleet.set("lanes.cron", "8");
+    fleet.set("guards.starts_per_second", "1");
+    fleet.start_daemon();
+    // Nothing that ends wakes the daemon meanwhile.
+    let wait = format!("{TICK}; while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done");
+    for name in ["a", "b", "c"] {
+        add(&fleet, &[name, "--at", "in 1s", "--run", &wait]);
+    }
+    fleet.await_trace("^tick", 3);
+    fleet.open_gate("gate");
+    await_fires(&fleet, "%", "ok", 3);
+}
+
+#[test]
 fn by_hand_a_job_runs_at_once_and_its_schedule_stays() {
     let fleet = ticking();
     add(&fleet, &["report", "--at", "in 2h", "--run", "echo the report"]);
