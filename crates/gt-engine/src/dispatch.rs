@@ -3,6 +3,7 @@
 //! Recovery is the first half of every pass, so a start after a crash is a pass like any other. There are no threads
 //! and no waiting here: the daemon, a one-shot command and the simulation each drive a `Dispatcher` in their own way.
 
+mod ages;
 mod hear;
 mod prepare;
 mod remains;
@@ -26,6 +27,7 @@ use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 use crate::town::Town;
 
+use self::ages::Ages;
 pub use self::hear::{LINGER_GRACE, lingers_until};
 pub(crate) use self::prepare::TOWN_TROUBLE;
 pub use self::prepare::{Prepared, Ready, prepare};
@@ -73,6 +75,8 @@ pub struct Dispatcher {
     unsure: Unsure,
     /// When silent runs are looked at.
     looks: Looks,
+    /// How long runs have lasted.
+    ages: Ages,
 }
 
 impl Dispatcher {
@@ -98,6 +102,7 @@ impl Dispatcher {
             is_listening: false,
             unsure: Unsure::default(),
             looks: Looks::default(),
+            ages: Ages::default(),
         }
     }
 
@@ -323,6 +328,7 @@ impl Dispatcher {
     fn look(&mut self, store: &mut Store, settings: &Settings) -> Result<(Findings, Vec<Claimed>), TownError> {
         let runs = store.live_runs()?;
         let now = self.now();
+        self.ages.note(&runs, now, self.around.uptime());
         // A start that takes too long is given up, whoever is at it.
         let is_late = |run: &Run| now >= run.claimed_at + settings.start_timeout;
         let is_settled = |run: &&Run| !self.in_flight.contains(&run.id) || is_late(run);
@@ -366,12 +372,18 @@ impl Dispatcher {
         let is_to_stop = run.stop.is_some()
             || is_after(run.finished_at(now), FINISH_GRACE)
             || is_after(lingers_until(run), SignedDuration::ZERO)
-            || settings.longest(run).is_some_and(|max| is_after(run.started_at, max));
+            || self.is_too_old(run, settings);
         let is_pending = self.pending.iter().any(|start| start.run == run.id);
         let is_left = run.state == RunState::Starting
             && !is_pending
             && (run.starter == self.me || !self.around.is_alive(&run.starter));
         (is_to_stop && !self.stopped.contains(&run.id)) || is_left
+    }
+
+    /// Whether a run has lasted for as long as it may.
+    fn is_too_old(&self, run: &Run, settings: &Settings) -> bool {
+        let age = self.ages.of(&run.id, self.around.uptime());
+        settings.longest(run).zip(age).is_some_and(|(longest, age)| age >= longest)
     }
 
     /// Whether a run that is not recorded as started has left a trace of its own: its log, or its word.
@@ -451,9 +463,7 @@ impl Dispatcher {
     fn watch_over(&mut self, run: &Run, store: &mut Store, settings: &Settings) -> Result<(), TownError> {
         let now = self.now();
         let is_over = run.finished_at(now).is_some_and(|at| now >= at + FINISH_GRACE);
-        let longest = settings.longest(run);
-        let is_too_long =
-            longest.is_some_and(|max| run.started_at.is_some_and(|at| now >= at + max)) && run.stop.is_none();
+        let is_too_long = self.is_too_old(run, settings) && run.stop.is_none();
         if is_too_long && run.finished_at(now).is_none() {
             let order = StopOrder {
                 at: now,
@@ -506,7 +516,7 @@ impl Dispatcher {
 
     /// When a pass has something to do for the runs that live, though nothing happens.
     pub fn next_deadline(&self, store: &mut Store, settings: &Settings) -> Result<Option<Timestamp>, TownError> {
-        let now = self.now();
+        let (now, uptime) = (self.now(), self.around.uptime());
         let mut deadlines = Vec::new();
         for run in store.live_runs()?.iter() {
             let is_stopped = self.stopped.contains(&run.id);
@@ -520,9 +530,9 @@ impl Dispatcher {
                 let is_at_it = self.in_flight.contains(&run.id) || self.pending.iter().any(|start| start.run == run.id);
                 deadlines.extend((run.starter != self.me || !is_at_it).then(|| now + STARTER_CHECK));
             }
-            if let (Some(max), Some(at), false) = (settings.longest(run), run.started_at, is_stopped) {
-                deadlines.push(at + max);
-            }
+            let age = self.ages.of(&run.id, uptime).or_else(|| Some(now.duration_since(run.started_at?)));
+            let left = settings.longest(run).zip(age).map(|(longest, age)| longest.saturating_sub(age));
+            deadlines.extend(left.filter(|_| !is_stopped).and_then(|left| now.checked_add(left).ok()));
         }
         Ok(deadlines.into_iter().min())
     }

@@ -20,6 +20,8 @@ use crate::town::Town;
 
 /// The file with what is looked after.
 pub const FILE: &str = "HEARTBEAT.md";
+/// Room is left for the words around it.
+const FILE_BYTES_MAX: u64 = TEXT_BYTES_MAX as u64 / 2;
 
 /// The rules of a town's config; whoever fires has watched the clock since then.
 pub fn rules<'a>(settings: &Settings, policy: &'a Policy, sessions: &'a Rules, since: Timestamp) -> FireRules<'a> {
@@ -138,16 +140,28 @@ fn asleep(settings: &Settings, now: Timestamp) -> Option<BeatWord> {
     Some(BeatWord::Skip { why: format!("it was outside its active hours, {hours} ({name})"), open })
 }
 
+/// Why a heartbeat that has waited until now is not to begin any more.
+pub fn too_late(settings: &Settings, now: Timestamp) -> Option<String> {
+    let (hours, zone, name) = active_hours(settings)?;
+    (!hours.contains(now, &zone))
+        .then(|| format!("its active hours, {hours} ({name}), were over before it could start"))
+}
+
 /// What an agent is to do, or why there is nothing.
 pub fn to_do(town: &Town, settings: &Settings, agent: &str) -> BeatWord {
     let path = file_of(town, settings, agent);
     let shown = path.strip_prefix(town.root()).unwrap_or(&path).display().to_string();
     let skip = |why: String| BeatWord::Skip { why, open: None };
+    // Somebody waits for the answer, so nothing is read that may take its time.
+    match fs::metadata(&path) {
+        Ok(found) if !found.is_file() => return skip(format!("{shown} is not a file")),
+        Ok(found) if found.len() > FILE_BYTES_MAX => return skip(format!("{shown} is too large")),
+        _ => {}
+    }
     match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => skip(format!("there is no {shown}")),
         Err(error) => skip(format!("{shown} cannot be read: {error}")),
         Ok(text) if heartbeat::is_empty(&text) => skip(format!("there is nothing to do in {shown}")),
-        Ok(text) if text.len() > TEXT_BYTES_MAX / 2 => skip(format!("{shown} is too large")),
         Ok(text) => BeatWord::Ask(heartbeat::prompt(&text)),
     }
 }

@@ -317,7 +317,10 @@ impl Judge {
                 }
                 () if is_past(run.finished_at(now), FINISH_GRACE) => "lives on after its work",
                 () if is_past(lingers_until(run), SignedDuration::ZERO) => "lives on after its last word",
-                () if max_run.is_some_and(|max| is_past(run.started_at, max)) => "runs for too long",
+                // How long it has lasted, whoever watches it knows better than the clock.
+                () if max_run.is_some_and(|max| is_past(run.started_at, max) && Judge::asleep_for(stage) > max) => {
+                    "runs for too long"
+                }
                 () => continue,
             };
             return Err(format!("{} of {} {what}, and everybody sleeps", run.id, run.bead));

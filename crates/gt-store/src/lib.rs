@@ -52,6 +52,7 @@ pub use query::{Filter, Listing, ReadyFilter, TreeNode, View};
 pub use sessions::arrive::{Address, NewMessage, SendOutcome, Sent};
 pub use sessions::claim::{FireOf, LaneFigure, Turn};
 pub use sessions::outbox::Parcel;
+pub use sessions::reason::ABOUT_TO_START;
 pub use sessions::stop::Stopped;
 pub use sessions::turns::{TurnState, TurnView};
 pub use sessions::{Session, Wishes};

@@ -7,7 +7,7 @@ pub(crate) mod arrive;
 pub(crate) mod check;
 pub(crate) mod claim;
 pub(crate) mod outbox;
-mod reason;
+pub(crate) mod reason;
 pub(crate) mod stop;
 pub(crate) mod turns;
 

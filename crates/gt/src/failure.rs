@@ -15,6 +15,8 @@ use gt_engine::{TownError, unwritten};
 use gt_store::StoreError;
 use serde_json::json;
 
+use crate::context;
+
 /// What went wrong, as far as a script needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -128,7 +130,9 @@ pub(crate) fn reword(text: &str, words: &[(&str, &str)]) -> String {
 
 impl From<&Refusal> for Failure {
     fn from(refusal: &Refusal) -> Failure {
-        let kind = if refusal.is_for_now() { Kind::NotNow } else { Kind::Refused };
+        // A job that comes again finds it free another time.
+        let is_passing = matches!(refusal, Refusal::Hooked { .. }) && context::variable("GT_JOB").is_some();
+        let kind = if is_passing || refusal.is_for_now() { Kind::NotNow } else { Kind::Refused };
         Failure::new(kind, refusal.to_string()).hint(refusal.hint())
     }
 }

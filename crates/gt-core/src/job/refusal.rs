@@ -37,7 +37,7 @@ impl BadJob {
             BadJob::Runs { name } => format!("see it with `gt cron runs {name}`"),
             BadJob::AgentBusy { .. } => "see `gt status`, and try again when it is done".to_owned(),
             BadJob::IsHeartbeat { .. } => {
-                "see `gt heartbeat status`; change it with `gt config set heartbeat.…`".to_owned()
+                "see `gt heartbeat --help`; change it with `gt config set heartbeat.…`".to_owned()
             }
         }
     }

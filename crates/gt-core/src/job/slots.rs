@@ -110,11 +110,17 @@ pub enum Fate {
 /// What becomes of each slot of a backlog, in order.
 pub fn fates(slots: &[Timestamp], watch: &Watch) -> Vec<(Timestamp, Fate)> {
     let n_late = slots.partition_point(|slot| *slot < watch.since || watch.now.duration_since(*slot) > LATE_MAX);
+    // One that has come in time, and can run, stands for those that are late where one is enough.
+    let is_alone = !watch.may_overlap && watch.busy_with.is_none();
+    let is_one_in_time = watch.missed == Missed::Once && is_alone && n_late < slots.len();
+    let n_later = |place: usize| match n_late.saturating_sub(place) {
+        0 => 0,
+        n => n + usize::from(is_one_in_time),
+    };
     let (mut busy_with, mut n_unfinished) = (watch.busy_with, watch.n_unfinished);
     let mut fates = Vec::with_capacity(slots.len());
     for (place, slot) in slots.iter().copied().enumerate() {
-        let fate = match (late_fate(watch, slot, n_late.saturating_sub(place)), in_line(watch, busy_with, n_unfinished))
-        {
+        let fate = match (late_fate(watch, slot, n_later(place)), in_line(watch, busy_with, n_unfinished)) {
             (Some(Fate::FiresLate(_)), Fate::Skipped(why)) => {
                 Fate::Missed(format!("{}, and {why}", why_late(watch, slot)))
             }

@@ -72,6 +72,12 @@ fn day(word: &str) -> Result<Option<Day>, BadWhen> {
         return Ok(Some(Day::Date(date)));
     }
     let numbers: Vec<&str> = word.split(['/', '.', '-']).collect();
+    if let [hour, minute] = numbers[..]
+        && word.contains('.')
+        && let (Ok(hour @ 0..=23), Ok(minute @ 0..=59), 2) = (hour.parse::<u8>(), minute.parse::<u8>(), minute.len())
+    {
+        return Err(BadWhen::Dotted { text: short_line(word), time: format!("{hour}:{minute:02}") });
+    }
     if numbers.len() > 1 && numbers.iter().all(|number| is_number(number)) {
         return Err(BadWhen::DateOrder { text: short_line(word) });
     }

@@ -17,6 +17,8 @@ pub enum BadWhen {
     NoTime { day: String },
     #[error("`{text}` is read as different days in different countries")]
     DateOrder { text: String },
+    #[error("`{text}` could be a time of day, or a day and a month")]
+    Dotted { text: String, time: String },
     #[error("`{text}` is not a day of the calendar")]
     NotADay { text: String },
     #[error("`{text}` is not a time of day: they go from 0:00 to 23:59, or from 12am to 11:59pm")]
@@ -49,6 +51,7 @@ impl BadWhen {
             BadWhen::NoTime { day } => format!("say `{day} 9:00`"),
             BadWhen::TwoDays { second, has_passed: true, .. } => format!("say `{second}`"),
             BadWhen::DateOrder { .. } | BadWhen::NotADay { .. } => DATE.to_owned(),
+            BadWhen::Dotted { time, .. } => format!("say `{time}`, or year, month, day and time: `2026-12-01 9:00`"),
             BadWhen::NotATimeOfDay { .. } => "say `9:00`, `21:30` or `9:30pm`".to_owned(),
             BadWhen::LeftOut { to, .. } => format!("say `{to}`"),
             BadWhen::Twice { first, second, .. } | BadWhen::TwoDays { first, second, .. } => {

@@ -113,6 +113,7 @@ fn what_is_unclear_is_refused_with_what_to_type() {
         "2026/12/01 9:00",
         "1.12.2026 9:00",
         "1-12-2026 9:00",
+        "9.30",
         "2026-02-30 9:00",
         "2026-13-01 9:00",
         "noon-ish",
@@ -174,6 +175,8 @@ fn what_is_unclear_is_refused_with_what_to_type() {
                                    say year, month, day and time: `2026-12-01 9:00`
     1-12-2026 9:00               `1-12-2026` is read as different days in different countries
                                    say year, month, day and time: `2026-12-01 9:00`
+    9.30                         `9.30` could be a time of day, or a day and a month
+                                   say `9:30`, or year, month, day and time: `2026-12-01 9:00`
     2026-02-30 9:00              `2026-02-30` is not a day of the calendar
                                    say year, month, day and time: `2026-12-01 9:00`
     2026-13-01 9:00              `2026-13-01` is not a day of the calendar

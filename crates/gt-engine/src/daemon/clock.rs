@@ -39,6 +39,9 @@ impl Daemon {
             return Ok(false);
         }
         let stamp = self.dispatcher.stamp();
+        if let Some(why) = jobs::too_late(&self.settings, stamp.now) {
+            self.store.rest_beats(&why, &stamp)?;
+        }
         let (policy, sessions) = (self.settings.policy(self.town.root()), self.settings.session_rules());
         let rules = jobs::rules(&self.settings, &policy, &sessions, self.watched_since());
         let (town, settings) = (&self.town, &self.settings);

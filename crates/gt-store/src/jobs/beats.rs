@@ -6,6 +6,7 @@ use gt_core::event::EventType;
 use gt_core::job::{BadJob, BadSchedule, Beat, JobState, Missed, Payload, every};
 use gt_core::refusal::Refusal;
 use gt_core::run::{Outcome, StopOrder};
+use gt_core::session::TurnOutcome;
 use jiff::SignedDuration;
 use rusqlite::{OptionalExtension as _, params};
 use serde_json::json;
@@ -14,6 +15,8 @@ use super::{Job, JobPlan, SELECT, add, first_slot, from_row, save, settle, tell}
 use crate::dispatch::runs::{self, Run};
 use crate::error::{Result, StoreError};
 use crate::rows::micros;
+use crate::sessions::refresh;
+use crate::sessions::turns;
 use crate::store::{Stamp, Store};
 
 /// What all their names begin with.
@@ -27,6 +30,15 @@ pub fn beat_of(agent: &str) -> String {
     format!("{PREFIX}{agent}")
 }
 
+/// Turns of heartbeats that the clock has brought and nobody has started, with their sessions.
+fn waiting(tx: &rusqlite::Connection) -> Result<Vec<(i64, i64)>> {
+    let mut query = tx.prepare_cached(
+        "SELECT turn.id, turn.session FROM job JOIN fire ON fire.job = job.id JOIN turn ON turn.id = fire.turn
+         WHERE job.is_beat = 1 AND fire.status = 'running' AND fire.is_manual = 0 AND turn.state = 'waiting'",
+    )?;
+    Ok(query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+}
+
 pub(crate) fn is_beat(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
@@ -35,6 +47,21 @@ impl Store {
     /// Heartbeats, by the names of their agents.
     pub fn beats(&mut self) -> std::result::Result<Vec<Job>, StoreError> {
         self.read(all)
+    }
+
+    /// Gives up heartbeats that have waited until now, unless a person has asked for them; says how many.
+    pub fn rest_beats(&mut self, why: &str, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
+        if self.read(|tx| Ok(waiting(tx)?.is_empty()))? {
+            return Ok(0); // only who has something to write writes
+        }
+        self.write(stamp, |tx| {
+            let waiting = waiting(tx)?;
+            for (turn, session) in &waiting {
+                turns::end(tx, *turn, TurnOutcome::Dropped, None, Some(why), stamp)?;
+                refresh(tx, *session)?;
+            }
+            Ok(waiting.len())
+        })
     }
 
     /// Sees to it that there are these heartbeats and no others, as often as that; says whether something changed. Who was

@@ -25,6 +25,8 @@ use crate::store::{Stamp, Store};
 
 /// Jobs that are fired together: those after them wait until these have been started.
 const PAGE: usize = 128;
+/// With so many records of slots a transaction ends, though more jobs are due.
+const RECORDS_AT_ONCE: usize = 2_000;
 /// The lane of what the clock brings.
 const LANE: &str = "cron";
 /// The agent that a run of a command counts as.
@@ -86,11 +88,18 @@ impl Store {
             return Ok(Fired::default()); // only who has something to write writes
         }
         self.write(stamp, |tx| {
-            let mut desk = Desk { tx, rules, ask, stamp, fired: Fired::default() };
+            let mut desk = Desk { tx, rules, ask, stamp, fired: Fired::default(), n_records: 0 };
             desk.try_again()?;
             let due = due(tx, stamp.now)?;
             desk.fired.is_more |= due.len() == PAGE;
-            due.iter().try_for_each(|job| desk.see_to(job))?;
+            for job in &due {
+                // Whoever has been away for long has much to write down: not all at once, others want to write too.
+                if desk.n_records > RECORDS_AT_ONCE {
+                    desk.fired.is_more = true;
+                    break;
+                }
+                desk.see_to(job)?;
+            }
             Ok(desk.fired)
         })
     }
@@ -108,7 +117,7 @@ impl Store {
             if unfinished(tx, job.id)?.is_some() && !job.plan.may_overlap {
                 return Err(Refusal::from(BadJob::Runs { name: job.plan.name }).into());
             }
-            let mut desk = Desk { tx, rules, ask, stamp, fired: Fired::default() };
+            let mut desk = Desk { tx, rules, ask, stamp, fired: Fired::default(), n_records: 0 };
             if let Payload::Heartbeat(beat) = &job.plan.payload
                 && desk.is_busy(&beat.agent)?
             {
@@ -167,6 +176,8 @@ struct Desk<'a, 'b> {
     ask: &'a mut AskBeat<'b>,
     stamp: &'a Stamp,
     fired: Fired,
+    /// What was written down so far.
+    n_records: usize,
 }
 
 impl Desk<'_, '_> {
@@ -182,6 +193,7 @@ impl Desk<'_, '_> {
         if let Some((first, last)) = backlog.earlier {
             self.miss_many(job, first, last)?;
         }
+        self.n_records += backlog.slots.len();
         let mut open = None;
         for (slot, fate) in fates(&backlog.slots, &self.watch(job)?) {
             if job.peak_at > stamp.now {

@@ -44,6 +44,9 @@ pub(crate) struct Answer {
     pub(crate) text: String,
 }
 
+/// The exit code of our own program for what can be done later.
+const NOT_NOW: i32 = 5;
+
 /// That nothing is delivered.
 pub(super) struct Kept {
     word: &'static str,
@@ -89,6 +92,7 @@ pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Re
         TurnOutcome::Done => FireStatus::Ok,
         TurnOutcome::Cancelled => FireStatus::Cancelled,
         TurnOutcome::Failed if end.is_some_and(|end| end.outcome == Some(Outcome::TimedOut)) => FireStatus::Timeout,
+        TurnOutcome::Failed if is_under_way(job.as_ref(), end) => FireStatus::Skipped,
         // Its agent was busy when it would have started.
         TurnOutcome::Dropped if beats::is_beat(&fire.job) => FireStatus::Skipped,
         TurnOutcome::Failed | TurnOutcome::Dropped => FireStatus::Failed,
@@ -103,6 +107,12 @@ pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Re
         learn(tx, job, &fire, status, attempt.error, stamp)?;
     }
     Ok(answer.ok())
+}
+
+/// Whether our own program has found that what it was to hand over is in somebody's hands.
+fn is_under_way(job: Option<&Job>, end: Option<End>) -> bool {
+    let is_gt = job.is_some_and(|job| matches!(job.plan.payload.command(), Some(Command::Gt(_))));
+    is_gt && end.is_some_and(|end| end.outcome == Some(Outcome::Failed) && end.exit_code == Some(NOT_NOW))
 }
 
 /// That an attempt could not even be asked for.
@@ -252,6 +262,9 @@ fn alert(
     reply: &str,
     stamp: &Stamp,
 ) -> Result<std::result::Result<Answer, Kept>> {
+    if reply.trim().is_empty() {
+        return Ok(Err(Kept { word: "suppressed", why: Some("it said nothing".into()) }));
+    }
     let Verdict::Alert(text) = heartbeat::judge(reply, beat.ack_max_chars) else {
         return Ok(Err(Kept { word: "suppressed", why: Some("all is well".into()) }));
     };
@@ -339,6 +352,10 @@ fn learn(
                 stamp,
             ),
         };
+    }
+    // Whoever runs it by hand sees how that ends; it says nothing against the times that come by themselves.
+    if fire.is_manual && status != FireStatus::Ok {
+        return Ok(());
     }
     job.failures = match status {
         FireStatus::Ok => 0,

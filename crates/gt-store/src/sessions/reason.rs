@@ -12,6 +12,9 @@ use crate::dispatch::{scene, scheduler};
 use crate::error::{Result, StoreError};
 use crate::store::Store;
 
+/// What is said of a turn that nothing holds up.
+pub const ABOUT_TO_START: &str = "nothing is in its way: it starts with the next pass of the daemon";
+
 impl Store {
     /// Why a turn has not started; `None`: it has, or there is none.
     pub fn why_waiting(
@@ -53,7 +56,7 @@ fn reason(tx: &Connection, turn: &TurnView, policy: &Policy, now: Timestamp) -> 
     if n >= most {
         return Ok(format!("the lane `{lane}` is full: {n} of {most} run; `gt lane set {lane} N` changes that"));
     }
-    Ok("nothing is in its way: it starts with the next pass of the daemon".to_owned())
+    Ok(ABOUT_TO_START.to_owned())
 }
 
 /// What holds everything.

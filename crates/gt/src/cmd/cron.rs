@@ -15,7 +15,10 @@ mod what;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use gt_core::job::{BadJob, Schedule};
+use gt_core::refusal::Refusal;
 use gt_core::text::one_line;
+use gt_store::{JobPlan, Store};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -65,6 +68,25 @@ pub(crate) fn run(context: &Context, args: CronArgs) -> Result<ExitCode, Failure
         CronCommand::Next(args) => next::run(context, &args)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whoever looks after hearts has commands of its own, which know when they rest.
+fn refuse_heartbeats(store: &mut Store, jobs: &[String]) -> Result<(), Failure> {
+    for name in jobs {
+        let job = store.job(name)?;
+        if job.is_beat {
+            return Err((&Refusal::from(BadJob::IsHeartbeat { name: job.plan.name })).into());
+        }
+    }
+    Ok(())
+}
+
+/// When a job comes, in words: what comes once as it reads in its zone.
+fn schedule_words(plan: &JobPlan) -> String {
+    match plan.schedule {
+        Schedule::At(at) => format!("at {}", clock_words(at, &plan.tz)),
+        _ => format!("{} {}", plan.schedule.kind(), plan.schedule.words()),
+    }
 }
 
 /// A time as it reads in a zone: `Tue 2026-11-17 09:00 +01:00`.

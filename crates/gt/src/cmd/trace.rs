@@ -85,7 +85,8 @@ impl Trace {
 
     fn seconds(&self) -> Option<f64> {
         let span = self.run.ended_at?.duration_since(self.run.started_at?);
-        Some(span.as_secs_f64())
+        // By a clock that was set back meanwhile it took less than no time.
+        Some(span.as_secs_f64().max(0.0))
     }
 
     fn error(&self) -> Option<&str> {

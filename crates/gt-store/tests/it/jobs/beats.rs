@@ -492,3 +492,36 @@ fn a_heartbeat_by_hand_leaves_the_next_one_where_it_is() {
     let fire = clock.try_now(NAME).expect("somebody asked");
     assert_eq!((fire.status, fire.error.as_deref()), (FireStatus::Skipped, Some("there is no HEARTBEAT.md")));
 }
+
+#[test]
+fn what_did_not_arrive_does_not_undo_what_was_told_since() {
+    let mut clock = beating("tg:anna");
+    assert_eq!(says(&mut clock, "The disk is full."), "waiting");
+    let first = clock.town.store.due_parcels("tg", clock.town.now, 1).expect("it answers").remove(0);
+    assert_eq!(says(&mut clock, "The shop is down."), "waiting");
+    clock.does(|store, stamp| store.not_delivered(&first, "gone for good", None, stamp)).expect("it is recorded");
+    assert_eq!(says(&mut clock, "The shop is down."), "repeated");
+}
+
+#[test]
+fn a_heartbeat_that_has_waited_beyond_its_hours_is_left_out_unless_a_person_wants_it() {
+    let mut clock = beating("tg:anna");
+    clock.town.now = clock.job(NAME).next_at.expect("it beats");
+    assert_eq!(clock.fire().n_fired, 1);
+    let rest = |clock: &mut Clock| clock.does(|store, stamp| store.rest_beats("it is night", stamp)).expect("it does");
+    assert_eq!(rest(&mut clock), 1);
+    assert_eq!(rest(&mut clock), 0, "nothing is left to do");
+    let last = clock.last(NAME);
+    assert_eq!((last.status, last.error.as_deref()), (FireStatus::Skipped, Some("it is night")));
+    clock.try_now(NAME).expect("it is free");
+    assert_eq!(rest(&mut clock), 0);
+    clock.run_one("The shop is down.");
+    assert_eq!(clock.last(NAME).status, FireStatus::Ok);
+}
+
+#[test]
+fn an_agent_that_says_nothing_has_not_said_that_all_is_well() {
+    let mut clock = beating("tg:anna");
+    assert_eq!(says(&mut clock, "  \n"), "suppressed");
+    assert_eq!(clock.last(NAME).delivery_error.as_deref(), Some("it said nothing"));
+}

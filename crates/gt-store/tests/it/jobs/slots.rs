@@ -363,3 +363,24 @@ fn a_clock_that_is_set_forward_and_back_by_an_hour_fires_no_slot_twice_and_loses
         assert_eq!(seen.len(), expected, "{missed:?}: {seen:?}");
     }
 }
+
+/// Whoever comes back after a long time has much to write down, and lets others write in between.
+#[test]
+fn many_missed_slots_of_many_jobs_are_not_one_transaction() {
+    let names: Vec<String> = (0..6).map(|n| format!("job{n}")).collect();
+    let plans: Vec<JobPlan> = names.iter().map(|name| JobPlan { missed: Missed::Skip, ..every(name, 1) }).collect();
+    let mut clock = Clock::with(&plans);
+    clock.town.now += HOUR * 15;
+    clock.since = clock.town.now;
+    let mut parts = Vec::new();
+    loop {
+        let fired = clock.fire();
+        parts.push(fired.missed.len());
+        if !fired.is_more {
+            break;
+        }
+    }
+    assert_eq!(parts, [3, 3]);
+    let n_records = clock.rows("SELECT count(*) || '' FROM fire WHERE status = 'missed'");
+    assert_eq!(n_records, [(6 * (15 * 60 - 1)).to_string()], "and the last of each comes in time");
+}

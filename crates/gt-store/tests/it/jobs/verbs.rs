@@ -477,12 +477,24 @@ fn whoever_runs_a_job_at_its_very_time_has_run_its_slot() {
 }
 
 #[test]
-fn what_failed_by_hand_is_tried_again_and_counts() {
+fn what_failed_by_hand_is_tried_again_and_does_not_count() {
     let mut clock = Clock::with(&[every("x", 10)]);
     clock.pause("x");
     clock.try_now("x").expect("it is free");
     assert_eq!(clock.fail_for_good(), 4, "somebody wants it, though its slots are left out");
-    assert_eq!((clock.job("x").failures, clock.state("x")), (1, "paused".to_owned()));
+    assert_eq!((clock.job("x").failures, clock.state("x")), (0, "paused".to_owned()));
+}
+
+#[test]
+fn however_often_somebody_tries_a_job_by_hand_its_own_time_comes() {
+    let mut clock = Clock::with(&[job("once", Schedule::At(time("01:00"))), every("x", 60)]);
+    (clock.retries, clock.failures_max) = (0, 2);
+    for name in ["once", "x"].repeat(3) {
+        clock.try_now(name).expect("it is free");
+        clock.fail_for_good();
+    }
+    assert_eq!((clock.state("once"), clock.state("x")), ("active 01:00".to_owned(), "active 01:00".to_owned()));
+    assert_eq!(clock.fire_at("01:00").n_fired, 2);
 }
 
 #[test]

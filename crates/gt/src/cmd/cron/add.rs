@@ -1,6 +1,7 @@
 //! `gt cron add`.
 
 use clap::Args;
+use gt_core::job::Schedule;
 use gt_engine::settings::Settings;
 use gt_store::{Job, JobPlan};
 
@@ -8,7 +9,7 @@ use super::check::check_sling;
 use super::list::job_json;
 use super::plan::{self, HowArgs, WhenArgs};
 use super::what::{self, WhatArgs};
-use super::{clock_words, off_words, shown};
+use super::{clock_words, off_words, schedule_words, shown};
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 
@@ -50,11 +51,17 @@ pub(super) fn run(context: &Context, args: &AddArgs) -> Result<(), Failure> {
 /// A job in a sentence: what it is called, and when it comes.
 pub(super) fn summary(context: &Context, job: &Job) -> String {
     let (plan, next) = (&job.plan, job.next_at);
+    if let (Schedule::At(at), Some(next)) = (&plan.schedule, next)
+        && *at == next
+    {
+        let off = off_words(next, context.now());
+        return format!("{}: {} ({}), {off}", shown(&plan.name), schedule_words(plan), plan.tz);
+    }
     let next = next.map_or_else(
         || format!("it is {}", job.state.as_str()),
         |at| format!("next {}, {}", clock_words(at, &plan.tz), off_words(at, context.now())),
     );
-    format!("{}: {} {} ({}); {next}", shown(&plan.name), plan.schedule.kind(), plan.schedule.words(), plan.tz)
+    format!("{}: {} ({}); {next}", shown(&plan.name), schedule_words(plan), plan.tz)
 }
 
 fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPlan, Failure> {
@@ -68,7 +75,7 @@ fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPla
             .hint("add `--message TEXT`, `--sling ID`, `--new TITLE` or `--run CMD`")
     })?;
     let how = &args.how;
-    Ok(JobPlan {
+    let plan = JobPlan {
         name: args.name.clone(),
         schedule,
         tz,
@@ -80,5 +87,7 @@ fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPla
         retries: how.retries.as_deref().map(plan::retries).transpose()?.flatten(),
         lane: how.lane.as_deref().map(plan::lane).transpose()?.flatten(),
         deliver: plan::address(how, None, settings)?,
-    })
+    };
+    plan::refuse_idle_grace(&plan)?;
+    Ok(plan)
 }

@@ -75,6 +75,7 @@ fn changed(
         after.payload = payload;
     }
     change_how(&args.how, &mut after, settings)?;
+    plan::refuse_idle_grace(&after)?;
     after.name = args.name.clone().unwrap_or(after.name);
     if after == *before {
         return Err(Failure::new(Kind::Usage, "nothing of it would change").hint("see `gt cron edit --help`"));

@@ -1,12 +1,12 @@
 //! `gt cron list`, and a job in JSON.
 
 use clap::Args;
-use gt_core::job::{FireStatus, JobState, Payload};
+use gt_core::job::{FireStatus, JobState, Payload, Schedule};
 use gt_core::text::one_line;
 use gt_store::Job;
 use serde_json::{Value, json};
 
-use super::{clock_words, off_words, shown};
+use super::{clock_words, off_words, schedule_words, shown};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{BLUE, DIM, GREEN, RED, YELLOW, paint};
@@ -44,7 +44,10 @@ pub(super) fn run(context: &Context, args: &ListArgs) -> Result<(), Failure> {
 }
 
 fn schedule(job: &Job) -> String {
-    one_line(&format!("{} {}", job.plan.schedule.kind(), job.plan.schedule.words()))
+    match job.plan.schedule {
+        Schedule::At(_) if job.next_at.is_some() => "once".to_owned(), // its time stands beside it
+        _ => one_line(&schedule_words(&job.plan)),
+    }
 }
 
 pub(super) fn sign(job: &Job) -> String {

@@ -5,15 +5,16 @@ use std::process::ExitCode;
 use clap::Args;
 use gt_core::job::{BadJob, FireStatus};
 use gt_core::refusal::Refusal;
-use gt_core::text::many_lines;
+use gt_core::text::{many_lines, one_line};
 use gt_engine::Town;
 use gt_engine::jobs;
 use gt_engine::settings::Settings;
 use gt_engine::talk::Attendant;
-use gt_store::{Fire, FireFilter, FiresOf, Store, StoreError, beat_of};
+use gt_store::{ABOUT_TO_START, Fire, FireFilter, FiresOf, Store, StoreError, beat_of};
+use jiff::Timestamp;
 
 use super::runs::{fire_json, lines};
-use super::shown;
+use super::{refuse_heartbeats, shown};
 use crate::context::{Context, daemon_runs};
 use crate::failure::{Failure, Kind};
 
@@ -35,6 +36,7 @@ pub(super) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, Failure
     let town = context.town()?;
     let settings = context.settings(&town)?;
     let mut store = context.store()?;
+    refuse_heartbeats(&mut store, std::slice::from_ref(&args.job))?;
     carry_out(context, &town, &settings, &mut store, &args.job, args.wait)
 }
 
@@ -89,13 +91,37 @@ fn start(
     rules.may_retry = !stays || daemon_runs(town);
     let fired = store.fire_now(job, &rules, &mut |beat| jobs::beat_now(town, settings, beat), &context.stamp());
     match fired {
-        Err(StoreError::Refused(Refusal::Job(BadJob::Runs { name }))) => Err(under_way(store, &name)?),
+        Err(StoreError::Refused(Refusal::Job(BadJob::Runs { name }))) => {
+            Err(under_way(town, settings, store, &name, context.now())?)
+        }
         fired => Ok((fired?, attendant)),
     }
 }
 
+/// What keeps it from starting; `None`: nothing does, or it has.
+fn why_waiting(
+    town: &Town,
+    settings: &Settings,
+    store: &mut Store,
+    fire: &Fire,
+    now: Timestamp,
+) -> Result<Option<String>, Failure> {
+    let Some(turn) = fire.turn.filter(|_| fire.started_at.is_none()) else { return Ok(None) };
+    let Some(why) = store.why_waiting(turn, &settings.policy(town.root()), now)? else { return Ok(None) };
+    let why = Some(why).filter(|why| why != ABOUT_TO_START);
+    let daemon = (!daemon_runs(town)).then(|| "no daemon runs: `gt daemon start`".to_owned());
+    let all: Vec<String> = [why, daemon].into_iter().flatten().collect();
+    Ok(Some(all.join("; and ")).filter(|all| !all.is_empty()))
+}
+
 /// Says what a job is at, and what helps.
-fn under_way(store: &mut Store, name: &str) -> Result<Failure, Failure> {
+fn under_way(
+    town: &Town,
+    settings: &Settings,
+    store: &mut Store,
+    name: &str,
+    now: Timestamp,
+) -> Result<Failure, Failure> {
     let job = FiresOf::One(store.job(name)?.id());
     let fires = store.fires(&FireFilter { of: job, status: Some(FireStatus::Running), limit: None })?;
     let runs = Refusal::from(BadJob::Runs { name: name.to_owned() });
@@ -112,15 +138,28 @@ fn under_way(store: &mut Store, name: &str) -> Result<Failure, Failure> {
     }
     let turn = fire.turn.map(|turn| store.turn(turn)).transpose()?.flatten();
     let stop = turn.map(|turn| format!(", or stop it with `gt session stop {}`", shown(&turn.session)));
-    Ok(Failure::from(&runs).hint(format!("see it with `{see}`{}", stop.unwrap_or_default())))
+    let hint = format!("see it with `{see}`{}", stop.unwrap_or_default());
+    Ok(match why_waiting(town, settings, store, fire, now)? {
+        Some(why) => Failure::new(Kind::NotNow, format!("the job `{}` waits to be started: {why}", shown(name))),
+        None => Failure::from(&runs),
+    }
+    .hint(hint))
 }
 
 /// Waits for the end of a fire, and says what came of it.
 fn finish(context: &Context, store: &mut Store, fire: Fire, mut attendant: Attendant) -> Result<ExitCode, Failure> {
     let mut fire = fire;
     while fire.status == FireStatus::Running {
-        attendant.see_to_turns(store)?;
-        attendant.wait();
+        match fire.turn.filter(|_| fire.retry_at.is_none()) {
+            Some(turn) => {
+                let name = shown(&fire.job);
+                attendant.await_end(store, turn, |why| context.note(&format!("{name} waits: {}", one_line(why))))?;
+            }
+            None => {
+                attendant.see_to_turns(store)?;
+                attendant.wait();
+            }
+        }
         let Some(now) = store.fire(fire.id)? else {
             return Err(Failure::new(Kind::NotFound, "the run is gone: somebody has cleared it away"));
         };

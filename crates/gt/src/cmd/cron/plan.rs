@@ -8,7 +8,7 @@ use gt_core::text::one_line;
 use gt_core::when;
 use gt_engine::config::parse_duration;
 use gt_engine::settings::Settings;
-use gt_store::Address;
+use gt_store::{Address, JobPlan};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -67,9 +67,7 @@ pub(super) struct HowArgs {
 /// A zone and its name; what is no zone is refused with those that it may have been meant for.
 pub(super) fn zone(name: Option<&str>) -> Result<(TimeZone, String), Failure> {
     let Some(name) = name else {
-        let zone = TimeZone::system();
-        let name = zone.iana_name().filter(|name| TimeZone::get(name).is_ok()).unwrap_or("UTC").to_owned();
-        return Ok((zone, name));
+        return machine_zone(TimeZone::system());
     };
     if let Ok(zone) = TimeZone::get(name) {
         let name = zone.iana_name().unwrap_or(name).to_owned();
@@ -84,6 +82,17 @@ pub(super) fn zone(name: Option<&str>) -> Result<(TimeZone, String), Failure> {
         meant => format!("did you mean {}?", meant.join(" or ")),
     };
     Err(Failure::new(Kind::Usage, format!("there is no time zone `{}`", one_line(name))).hint(hint))
+}
+
+/// The zone of this machine, if others would find it by its name.
+fn machine_zone(zone: TimeZone) -> Result<(TimeZone, String), Failure> {
+    let name = zone.iana_name().filter(|name| TimeZone::get(name).is_ok()).map(str::to_owned);
+    match name {
+        Some(name) => Ok((zone, name)),
+        None if zone.is_unknown() => Ok((TimeZone::UTC, "UTC".to_owned())),
+        None => Err(Failure::new(Kind::Usage, "the time zone of this machine has no name that a job could keep")
+            .hint("name one: `--tz Europe/Berlin`, or `--tz UTC`")),
+    }
 }
 
 /// The schedule that was asked for; `None`: none was.
@@ -114,6 +123,16 @@ pub(super) fn span(flag: &str, text: &str) -> Result<SignedDuration, Failure> {
         Failure::new(Kind::Usage, format!("`{}` is not a span of time for {flag}", one_line(text)))
             .hint("say `30s`, `5m` or `1h 30m`")
     })
+}
+
+/// A grace is for the one of the missed times that may still come.
+pub(super) fn refuse_idle_grace(plan: &JobPlan) -> Result<(), Failure> {
+    if plan.grace.is_none() || plan.missed == Missed::Once {
+        return Ok(());
+    }
+    let what = format!("`--grace` means nothing with `--missed {}`", plan.missed.as_str());
+    Err(Failure::new(Kind::Usage, what)
+        .hint("leave it out, or say `--missed once`; of a job that has one: `--grace default`"))
 }
 
 pub(super) fn missed(word: &str) -> Result<Missed, Failure> {

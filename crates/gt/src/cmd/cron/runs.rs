@@ -1,6 +1,7 @@
 //! `gt cron runs`: what became of each time. // SPEC K4
 
 use clap::Args;
+use gt_core::agent::Usage;
 use gt_core::job::FireStatus;
 use gt_core::text::one_line;
 use gt_store::{Fire, FireFilter, FiresOf, Store};
@@ -109,14 +110,16 @@ fn words(fire: &Fire, tz: &str, now: Timestamp) -> String {
 }
 
 fn duration_ms(fire: &Fire) -> Option<i64> {
-    Some(fire.ended_at?.duration_since(fire.started_at?).as_millis() as i64)
+    // By a clock that was set back meanwhile it took less than no time.
+    Some(fire.ended_at?.duration_since(fire.started_at?).as_millis().max(0) as i64)
 }
 
 /// A fire as scripts see it.
 pub(crate) fn fire_json(fire: &Fire) -> Value {
+    let used = Some(&fire.usage).filter(|usage| **usage != Usage::default());
     let late_ms = fire.started_at.map(|at| at.duration_since(fire.slot).as_millis() as i64);
     json!({
-        "id": fire.id,
+        "id": fire.id.to_string(),
         "job": fire.job,
         "job_id": fire.job_id(),
         "slot": fire.slot,
@@ -133,7 +136,7 @@ pub(crate) fn fire_json(fire: &Fire) -> Value {
         "delivery": fire.delivery,
         "delivery_error": fire.delivery_error,
         "run": fire.run,
-        "usage": { "tokens_in": fire.usage.tokens_in, "tokens_out": fire.usage.tokens_out,
-                   "tokens_cached": fire.usage.tokens_cached, "cost_usd": fire.usage.cost_micros as f64 / 1e6 },
+        "usage": used.map(|usage| json!({ "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out,
+                   "tokens_cached": usage.tokens_cached, "cost_usd": usage.cost_micros as f64 / 1e6 })),
     })
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::list::job_json;
 use super::runs::{fire_json, lines};
-use super::{clock_words, off_words, shown};
+use super::{clock_words, off_words, schedule_words, shown};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{BOLD, DIM, paint};
@@ -78,7 +78,7 @@ fn fields(context: &Context, job: &Job, waits: Option<String>) -> Vec<(&'static 
     });
     let fields = [
         ("id", Some(job.id())),
-        ("schedule", Some(format!("{} {} ({})", plan.schedule.kind(), plan.schedule.words(), plan.tz))),
+        ("schedule", Some(format!("{} ({})", schedule_words(plan), plan.tz))),
         ("does", Some(does)),
         ("state", Some(state)),
         ("next", next),

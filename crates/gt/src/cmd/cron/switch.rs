@@ -5,7 +5,7 @@ use gt_store::Job;
 
 use super::add::summary;
 use super::list::job_json;
-use super::shown;
+use super::{refuse_heartbeats, shown};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -41,7 +41,9 @@ pub(super) struct RemoveArgs {
 }
 
 pub(super) fn pause(context: &Context, args: &PauseArgs) -> Result<(), Failure> {
-    let paused = context.store()?.pause_jobs(&args.jobs, &context.stamp())?;
+    let mut store = context.store()?;
+    refuse_heartbeats(&mut store, &args.jobs)?;
+    let paused = store.pause_jobs(&args.jobs, &context.stamp())?;
     tell(context, &paused, |job, is_new| match shown(job.name()) {
         name if is_new => format!("Paused {name}."),
         name => format!("{name} was paused already."),
@@ -49,7 +51,9 @@ pub(super) fn pause(context: &Context, args: &PauseArgs) -> Result<(), Failure> 
 }
 
 pub(super) fn resume(context: &Context, args: &ResumeArgs) -> Result<(), Failure> {
-    let resumed = context.store()?.resume_jobs(&args.jobs, &context.stamp())?;
+    let mut store = context.store()?;
+    refuse_heartbeats(&mut store, &args.jobs)?;
+    let resumed = store.resume_jobs(&args.jobs, &context.stamp())?;
     tell(context, &resumed, |job, is_new| match summary(context, job) {
         summary if is_new => format!("Resumed {summary}."),
         summary => format!("Nothing to do for {summary}."),

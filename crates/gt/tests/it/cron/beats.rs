@@ -320,3 +320,48 @@ fn each_agent_with_a_file_of_its_own_has_a_heart_of_its_own() {
     let trace = std::fs::read_to_string(fleet.home("trace")).expect("they have beaten");
     assert!(trace.contains("Look after the garden") && trace.contains("Is the shop up?"), "{trace}");
 }
+
+#[test]
+fn what_is_no_file_is_not_read_and_holds_up_nobody() {
+    let fleet = ticking();
+    beating(&fleet);
+    fleet.start_daemon();
+    fleet.until_events("job.added", None, 1);
+    std::fs::remove_file(fleet.town.path("HEARTBEAT.md")).expect("it is there");
+    let made = std::process::Command::new("mkfifo").arg(fleet.town.path("HEARTBEAT.md")).status();
+    assert!(made.expect("mkfifo is there").success());
+    fleet.set("heartbeat.interval", "1s");
+    await_fires(&fleet, BEAT, "skipped", 1);
+    assert_eq!(last(&fleet), "skipped -: HEARTBEAT.md is not a file -");
+}
+
+#[test]
+fn a_heartbeat_that_could_not_start_within_its_hours_is_left_out() {
+    let clocked = Clocked::at("2027-01-12T21:00:00Z");
+    beating(&clocked);
+    clocked.set("heartbeat.active_hours", "08:00-22:00");
+    clocked.set("heartbeat.tz", "UTC");
+    clocked.start_daemon();
+    clocked.until_events("job.added", None, 1);
+    clocked.gt(&["scheduler", "pause"]).success();
+    clocked.strike("2027-01-12T21:30:00Z");
+    await_fires(&clocked, BEAT, "running", 1);
+    clocked.set_clock("2027-01-12T22:10:00Z");
+    await_fires(&clocked, BEAT, "skipped", 1);
+    let why = "its active hours, 08:00-22:00 (UTC), were over before it could start";
+    assert_eq!(logs(&clocked)[0]["error"], why);
+    clocked.gt(&["scheduler", "resume"]).success();
+}
+
+#[test]
+fn hearts_are_not_looked_after_as_other_jobs_are() {
+    let fleet = ticking();
+    beating(&fleet);
+    fleet.start_daemon();
+    fleet.until_events("job.added", None, 1);
+    for verb in ["run", "pause", "resume", "remove"] {
+        let answer = fleet.town.gt(["cron", verb, BEAT]);
+        assert_eq!(answer.code, 1, "{answer}");
+        assert!(answer.stderr.contains("is a heartbeat, which the config makes"), "{answer}");
+    }
+}

@@ -175,9 +175,9 @@ fn a_job_whose_time_has_passed_is_refused_with_what_helps() {
     ! hint: give it another time with `gt cron edit k4 --at TIME`, or run it now with `gt cron run k4`
     [exit 1]
     $ gt cron edit k4 --at 'in 2h'
-    Changed k4: at [TIME] (UTC); it is paused.
+    Changed k4: at Tue 2027-01-12 14:00 +00:00 (UTC); it is paused.
     $ gt cron resume k4
-    Resumed k4: at [TIME] (UTC); next Tue 2027-01-12 14:00 +00:00, in 1h 59m.
+    Resumed k4: at Tue 2027-01-12 14:00 +00:00 (UTC), in 1h 59m.
     ");
 }
 
@@ -200,11 +200,11 @@ fn a_job_that_is_under_way_is_refused_with_what_helps() {
     let stopped = ["cron:e", "dm:carl"].map(|key| fleet.town.gt(["session", "stop", key]).to_string()).concat();
     snapshot!(refused + &stopped, @"
     $ gt cron run e
-    ! error: the job `e` runs right now
+    ! error: the job `e` waits to be started: no daemon runs: `gt daemon start`
     ! hint: see it with `gt cron runs e`, or stop it with `gt session stop cron:e`
     [exit 5]
     $ gt cron run s
-    ! error: the job `s` runs right now
+    ! error: the job `s` waits to be started: no daemon runs: `gt daemon start`
     ! hint: see it with `gt cron runs s`, or stop it with `gt session stop dm:carl`
     [exit 5]
     $ gt cron run r
@@ -237,9 +237,9 @@ fn another_zone_alone_does_not_move_a_time_that_comes_once() {
     ! hint: say the time too, as in `--at '2027-01-13 09:00' --tz America/New_York`
     [exit 2]
     $ gt cron edit e --tz America/New_York --at 'tomorrow 9:00'
-    Changed e: at [TIME] (America/New_York); next Wed 2027-01-13 09:00 -05:00, in 1d 3h.
+    Changed e: at Wed 2027-01-13 09:00 -05:00 (America/New_York), in 1d 3h.
     $ gt cron edit e --tz America/New_York --retries 1
-    Changed e: at [TIME] (America/New_York); next Wed 2027-01-13 09:00 -05:00, in 1d 3h.
+    Changed e: at Wed 2027-01-13 09:00 -05:00 (America/New_York), in 1d 3h.
     $ gt cron edit e --tz UTC --cron '0 9 * * *'
     Changed e: cron 0 9 * * * (UTC); next Wed 2027-01-13 09:00 +00:00, in 22h 39m.
     $ gt cron edit e --tz America/New_York

@@ -172,3 +172,27 @@ fn with_two_daemons_and_one_of_them_killed_each_slot_fires_once_or_is_known_to_b
     assert_eq!(known.len(), n, "none is forgotten: {known:?}");
     assert!(known.iter().zip(known.iter().skip(1)).all(|(a, b)| b.duration_since(*a) == SignedDuration::from_secs(1)));
 }
+
+#[test]
+fn a_clock_that_is_set_makes_no_run_older_or_younger() {
+    let clocked = Clocked::at("2027-01-12T10:20:00Z");
+    clocked.set("lanes.cron", "8");
+    let wait = format!("{TICK}; while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done");
+    for (name, timeout) in [("long", "5m"), ("hangs", "5s")] {
+        clocked.gt(&["cron", "add", name, "--every", "24h", "--timeout", timeout, "--run", &wait]).success();
+    }
+    clocked.start_daemon();
+    clocked.gt(&["cron", "run", "long"]).success();
+    clocked.await_trace("^tick long", 1);
+    let n_jumps = || clocked.n_said(&["the clock has gone ahead by", "the clock was set back by"]);
+    clocked.set_clock("2027-01-12T11:20:00Z");
+    clocked.until_seen("the daemon to look at its clock", || n_jumps() == 1);
+    clocked.gt(&["cron", "run", "hangs"]).success();
+    clocked.await_trace("^tick hangs", 1);
+    clocked.set_clock("2027-01-12T10:20:00Z");
+    await_fires(&clocked, "hangs", "timeout", 1);
+    clocked.open_gate("gate");
+    await_fires(&clocked, "long", "ok", 1);
+    let negative = |fire: &serde_json::Value| fire["duration_ms"].as_i64().is_none_or(|span| span < 0);
+    assert!(!fires(&clocked, "hangs").iter().any(negative), "no run ends before it starts");
+}

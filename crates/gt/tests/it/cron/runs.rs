@@ -3,7 +3,7 @@
 use super::{TICK, add, answers, await_fires, fires, ticking, ticks};
 use crate::channels::double::{Answer, Double, ok};
 use crate::fleet::{FINISHES, Fleet};
-use crate::town::snapshot;
+use crate::town::{GT, snapshot};
 
 fn hook(fleet: &Fleet, double: &Double) {
     fleet.set("channels.ops.url", &format!("{}/ops", double.url));
@@ -286,4 +286,42 @@ fn new_work_is_made_once_however_often_it_is_tried() {
     assert_eq!(made(), 1);
     fleet.town.gt(["cron", "run", "new", "--wait"]).success();
     assert_eq!(made(), 2, "another slot is other work");
+}
+
+#[test]
+fn a_job_that_slings_what_is_under_way_leaves_it_out_and_is_not_disabled() {
+    let fleet = ticking();
+    fleet.script("while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done\ngt done --no-changes");
+    fleet.hold(&["gt-1"]);
+    fleet.set("cron.max_failures", "1");
+    fleet.town.gt(["sling", "gt-1"]).success();
+    fleet.start_daemon();
+    fleet.until_events("run.started", Some("gt-1"), 1);
+    add(&fleet, &["again", "--every", "24h", "--sling", "gt-1"]);
+    fleet.town.gt(["cron", "run", "again"]).success();
+    await_fires(&fleet, "again", "skipped", 1);
+    let why = fires(&fleet, "again")[0]["error"].as_str().expect("a reason").to_owned();
+    assert!(why.contains("gt-1 is already on the hook of"), "{why}");
+    assert_eq!(fleet.town.gt(["cron", "show", "again", "--json"]).json()["state"], "active");
+    fleet.open_gate("gate");
+}
+
+#[test]
+fn who_waits_for_a_job_is_told_what_that_waits_for() {
+    let fleet = ticking();
+    add(&fleet, &["late", "--every", "24h", "--run", TICK]);
+    fleet.town.gt(["scheduler", "pause"]).success();
+    let mut waits = fleet.town.command(GT);
+    waits.args(["cron", "run", "late", "--wait"]).stderr(std::process::Stdio::piped());
+    let mut waits = waits.spawn().expect("it starts");
+    let mut said = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(waits.stderr.take().expect("a pipe")), &mut said)
+        .expect("it says something");
+    assert!(said.starts_with("late waits: the scheduler is paused by "), "{said}");
+    let again = fleet.town.gt(["cron", "run", "late"]);
+    assert_eq!(again.code, 5, "{again}");
+    assert!(again.stderr.contains("the job `late` waits to be started: the scheduler is paused by"), "{again}");
+    assert!(again.stderr.contains("no daemon runs: `gt daemon start`"), "{again}");
+    fleet.town.gt(["scheduler", "resume"]).success();
+    assert!(waits.wait().expect("it is a child").success());
 }

@@ -134,7 +134,7 @@ fn the_log_knows_whose_it_is_also_when_its_name_has_gone_to_another() {
     make();
     let runs = town.gt(["cron", "runs", "x", "--json"]).json();
     assert_eq!((&runs[0]["id"], &runs[0]["job_id"]), (&fire["id"], &"job-1".into()));
-    assert!(fire["id"].is_i64(), "{fire}");
+    assert!(fire["id"].is_string(), "{fire}");
     let say = |words: [&str; 5]| town.gt(words).success().stdout.clone();
     assert_eq!(say(["cron", "runs", "x", "--status", "missed"]), "None of them is missed.\n");
     assert_eq!(say(["cron", "runs", "job-2", "--status", "missed"]), "Nothing has come of it yet.\n");
@@ -197,4 +197,30 @@ fn a_town_with_jobs_shows_what_comes_next() {
     let status = clocked.gt(&["status"]).stdout;
     let part = status.split("\n\n").find(|part| part.starts_with("Next by the clock")).expect("it is shown");
     assert_eq!(part.trim_end(), "Next by the clock (1)\n  backup  in 16h 39m  Wed 2027-01-13 03:00 +00:00 (UTC)");
+}
+
+#[test]
+fn a_zone_without_a_name_is_nothing_that_a_job_could_keep() {
+    let town = Town::new();
+    let call = |words: &[&str]| town.call(words.iter().copied()).env("TZ", "CET-1CEST,M3.5.0,M10.5.0/3").run();
+    for words in [&["cron", "next", "0 9 * * *"][..], &["cron", "add", "x", "--cron", "0 9 * * *", "--run", "true"]] {
+        let answer = call(words);
+        assert_eq!(answer.code, 2, "{answer}");
+        assert!(answer.stderr.contains("hint: name one: `--tz Europe/Berlin`, or `--tz UTC`"), "{answer}");
+    }
+    call(&["cron", "next", "0 9 * * *", "--tz", "Europe/Berlin"]).success();
+}
+
+#[test]
+fn a_grace_for_what_never_comes_late_is_refused() {
+    let town = Town::new();
+    let add = ["cron", "add", "x", "--every", "1h", "--grace", "5m", "--run", "true"];
+    for missed in ["skip", "all"] {
+        let answer = town.call(add.into_iter().chain(["--missed", missed])).run();
+        assert_eq!(answer.code, 2, "{answer}");
+        assert!(answer.stderr.contains(&format!("`--grace` means nothing with `--missed {missed}`")), "{answer}");
+    }
+    town.gt(add).success();
+    assert_eq!(town.gt(["cron", "edit", "x", "--missed", "all"]).code, 2);
+    town.gt(["cron", "edit", "x", "--missed", "all", "--grace", "default"]).success();
 }
