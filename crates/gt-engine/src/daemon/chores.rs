@@ -1,6 +1,6 @@
 //! What the daemon does by the clock: the patrol, and the sweep below feeding and landing. // SPEC D8, C5
 
-use gt_store::Swept;
+use gt_store::{Stamp, StoreError, Swept};
 
 use super::Daemon;
 use crate::error::{TownError, chain};
@@ -29,12 +29,8 @@ impl Daemon {
     pub(super) fn has_swept(&mut self) -> bool {
         let stamp = self.dispatcher.stamp();
         self.next_sweep = None;
-        let needs = self.store.needs_sweep(stamp.now);
-        let swept = needs.and_then(|is_needed| if is_needed { self.store.sweep(&stamp) } else { Ok(Swept::default()) });
-        let swept = swept.and_then(|swept| Ok((swept, self.store.last_event()?)));
-        match swept {
-            Ok((swept, last_event)) => {
-                self.swept = last_event;
+        match self.sweep(&stamp) {
+            Ok(swept) => {
                 for bead in &swept.fed {
                     (self.log)(&format!("{bead} was stranded, and is in line again"));
                 }
@@ -47,6 +43,15 @@ impl Daemon {
                 false
             }
         }
+    }
+
+    /// How far it knows the log is read before it looks: what is written meanwhile is for the next sweep.
+    fn sweep(&mut self, stamp: &Stamp) -> Result<Swept, StoreError> {
+        let known = self.store.last_event()?;
+        let is_needed = self.store.needs_sweep(stamp.now)?;
+        let swept = if is_needed { self.store.sweep(stamp)? } else { Swept::default() };
+        self.swept = known;
+        Ok(swept)
     }
 
     /// Cleans up, in peace. // SPEC D8, B7

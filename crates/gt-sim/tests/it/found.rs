@@ -376,6 +376,36 @@ fn an_agent_that_finished_before_the_clock_was_set_back_does_not_linger() {
     assert_eq!(scenario.stage.ground.runtime.stopping(), [run], "{}", scenario.story());
 }
 
+/// Seed 3170: a rig took work again after a sweep had looked and before it noted how much of the log it knew.
+#[test]
+fn what_happens_while_a_sweep_looks_is_for_the_next_one() {
+    for n_moves in 0.. {
+        let mut scenario = town();
+        let bead = scenario.bead("Work");
+        let stamp = scenario.stage.stamp("ann");
+        let store = &mut scenario.stage.store;
+        store.set_rig_state("shop", RigState::Parked, EventType::RigParked, &stamp).expect("it is parked");
+        let new = NewConvoy { title: "Together".to_owned(), members: vec![bead], ..NewConvoy::default() };
+        store.create_convoy(&new, &stamp).expect("its bead is there");
+        let daemon = scenario.launch(Errand::Daemon);
+        scenario.settle();
+        scenario.bead("Something that happens");
+        scenario.settle();
+        scenario.pass(Duration::from_secs(30));
+        let is_at_it = scenario.step(daemon, n_moves);
+        let stamp = scenario.stage.stamp("ann");
+        let store = &mut scenario.stage.store;
+        store.set_rig_state("shop", RigState::Active, EventType::RigUnparked, &stamp).expect("it is free");
+        scenario.settle();
+        scenario.pass(Duration::from_secs(30));
+        scenario.settle();
+        assert_eq!(scenario.running().len(), 1, "after {n_moves} moves:\n{}", scenario.story());
+        if !is_at_it {
+            return;
+        }
+    }
+}
+
 /// What a sweep frees by landing a convoy starts at once.
 #[test]
 fn what_waits_for_a_convoy_that_a_sweep_lands_starts() {

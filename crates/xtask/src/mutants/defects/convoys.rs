@@ -106,8 +106,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "Nobody searches open convoys for what is stranded.",
         edits: &[Edit {
             file: "crates/gt-engine/src/daemon/chores.rs",
-            from: r"if is_needed { self.store.sweep(&stamp) }",
-            to: r#"if is_needed && !crate::defect("never-swept") { self.store.sweep(&stamp) }"#,
+            from: r"if is_needed { self.store.sweep(stamp)? }",
+            to: r#"if is_needed && !crate::defect("never-swept") { self.store.sweep(stamp)? }"#,
         }],
     },
     Defect {
