@@ -135,7 +135,7 @@ fn is_abandoned(view: &View, model: &Model) -> bool {
     let View { bead, node, .. } = view;
     let is_on_hook = matches!(bead.status, Status::Hooked | Status::InProgress) && node.standing() == Standing::Held;
     let is_nobodys = bead.assignee.as_deref().is_none_or(|who| who.contains("/polecats/"));
-    let is_idle = model.beads.get(&bead.id).is_some_and(|bead| !bead.is_queued && bead.run.is_none());
+    let is_idle = model.beads.get(&bead.id).is_some_and(|bead| bead.run.is_none());
     is_on_hook && is_nobodys && is_idle && model.convoys.open_of(&bead.id).next().is_some()
 }
 

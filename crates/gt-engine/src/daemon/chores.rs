@@ -31,11 +31,14 @@ impl Daemon {
         self.next_sweep = None;
         match self.sweep(&stamp) {
             Ok(swept) => {
+                for bead in &swept.released {
+                    (self.log)(&format!("released {bead}: nobody worked on it"));
+                }
                 for bead in &swept.fed {
                     (self.log)(&format!("{bead} was stranded, and is in line again"));
                 }
-                // What has landed may have held others up.
-                !swept.fed.is_empty() || !swept.landed.is_empty()
+                // What was released may be in line or have a time to wait for; what has landed may have held others up.
+                swept != Swept::default()
             }
             Err(error) => {
                 (self.log)(&format!("convoys could not be searched: {}", chain(&error)));

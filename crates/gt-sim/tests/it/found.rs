@@ -6,6 +6,7 @@ use gt_core::edge::{Edge, EdgeType};
 use gt_core::event::EventType;
 use gt_core::rig::RigState;
 use gt_core::run::{Outcome, RunState};
+use gt_core::status::Status;
 use gt_engine::daemon::Cause;
 use gt_runtime::StartError;
 use gt_runtime::simulated::StartOutcome;
@@ -404,6 +405,26 @@ fn what_happens_while_a_sweep_looks_is_for_the_next_one() {
             return;
         }
     }
+}
+
+/// Seed 3134: what a sweep took off a hook was in line already, or was to wait for a time, and nobody looked at it.
+#[test]
+fn what_a_sweep_takes_off_a_hook_and_is_in_line_already_starts() {
+    let mut scenario = town();
+    let bead = scenario.bead("Work");
+    scenario.launch(Errand::Daemon);
+    scenario.settle();
+    let stamp = scenario.stage.stamp("ann");
+    let taken = BeadPatch { status: Some(Status::InProgress), ..BeadPatch::default() };
+    let store = &mut scenario.stage.store;
+    store.pause(None, &stamp).expect("it is paused");
+    store.sling(&sling_of(vec![bead.clone()]), None, &stamp).expect("nothing is wrong with it");
+    store.update_bead(&bead, &taken, &stamp).expect("a person may do this");
+    store.resume(&stamp).expect("it goes on");
+    scenario.settle();
+    scenario.pass(Duration::from_secs(30));
+    scenario.settle();
+    assert_eq!(scenario.running().len(), 1, "{}", scenario.story());
 }
 
 /// What a sweep frees by landing a convoy starts at once.

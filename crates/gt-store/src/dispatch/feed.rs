@@ -37,6 +37,8 @@ pub struct Stranded {
 /// What a sweep came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
+    /// What was on a hook without anybody there.
+    pub released: Vec<String>,
     pub fed: Vec<String>,
     pub landed: Vec<String>,
 }
@@ -101,7 +103,7 @@ impl Store {
     /// complete. // SPEC C5
     pub fn sweep(&mut self, stamp: &Stamp) -> std::result::Result<Swept, StoreError> {
         self.write(stamp, |tx| {
-            release_abandoned(tx, stamp)?;
+            let released = release_abandoned(tx, stamp)?;
             let hungry = format!("{OF_CONVOYS}{IN_OPEN_CONVOY}{IS_HUNGRY}");
             tx.prepare_cached(&format!("INSERT OR IGNORE INTO to_feed SELECT bead.key {hungry}"))?.execute([])?;
             let fed = settle(tx, stamp)?;
@@ -110,7 +112,7 @@ impl Store {
             )?
             .execute([])?;
             let landed = landing::settle(tx, stamp)?;
-            Ok(Swept { fed, landed })
+            Ok(Swept { released, fed, landed })
         })
     }
 
@@ -334,11 +336,14 @@ fn note_fed(tx: &Connection, convoy: Key, id: &str, beads: &[String], stamp: &St
 }
 
 /// Members of open convoys that are on a hook without anybody there.
-fn abandoned(tx: &Connection) -> Result<Vec<Key>> {
-    let sql = format!("SELECT DISTINCT bead.key {OF_CONVOYS}{IN_OPEN_CONVOY} AND {IS_ABANDONED}");
-    Ok(tx.prepare_cached(&sql)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+fn abandoned(tx: &Connection) -> Result<Vec<(Key, String)>> {
+    let sql = format!("SELECT DISTINCT bead.key, bead.id {OF_CONVOYS}{IN_OPEN_CONVOY} AND {IS_ABANDONED}");
+    let mut query = tx.prepare_cached(&sql)?;
+    Ok(query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
 }
 
-fn release_abandoned(tx: &Connection, stamp: &Stamp) -> Result<()> {
-    abandoned(tx)?.into_iter().try_for_each(|key| deacon::release(tx, key, stamp))
+fn release_abandoned(tx: &Connection, stamp: &Stamp) -> Result<Vec<String>> {
+    let abandoned = abandoned(tx)?;
+    abandoned.iter().try_for_each(|(key, _)| deacon::release(tx, *key, stamp))?;
+    Ok(abandoned.into_iter().map(|(_, id)| id).collect())
 }

@@ -3,7 +3,7 @@
 use gt_core::event::EventType;
 use gt_core::rig::RigState;
 use gt_core::status::Status;
-use gt_store::{BeadPatch, Checked, Going, NewConvoy, Staging, Withdrawn};
+use gt_store::{BeadPatch, Checked, Going, NewConvoy, Staging, Swept, Withdrawn};
 use jiff::SignedDuration;
 
 use crate::yard::{Yard, ended};
@@ -41,7 +41,7 @@ impl Yard {
         let stamp = self.stamp();
         let is_needed = self.store.needs_sweep(stamp.now).expect("it answers");
         let swept = self.store.sweep(&stamp).expect("it sweeps");
-        assert_eq!(is_needed, !swept.fed.is_empty() || !swept.landed.is_empty(), "{swept:?}");
+        assert_eq!(is_needed, swept != Swept::default(), "{swept:?}");
         self.check();
         (swept.fed, swept.landed)
     }
