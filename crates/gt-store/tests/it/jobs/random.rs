@@ -334,7 +334,8 @@ impl Story {
         let clock = &mut self.clock;
         clock.policy.lanes = clock.policy.lanes.clone().with([("cron".to_owned(), 500), ("main".to_owned(), 500)]);
         clock.restart();
-        clock.fire();
+        // Whoever comes back after a long time sees to it in parts.
+        while clock.fire().is_more {}
         clock.word = BeatWord::Skip { why: "it is late".to_owned(), open: None };
         for _ in 0..300 {
             let clock = &mut self.clock;

@@ -150,15 +150,12 @@ fn under_way(
 fn finish(context: &Context, store: &mut Store, fire: Fire, mut attendant: Attendant) -> Result<ExitCode, Failure> {
     let mut fire = fire;
     while fire.status == FireStatus::Running {
-        match fire.turn.filter(|_| fire.retry_at.is_none()) {
-            Some(turn) => {
-                let name = shown(&fire.job);
-                attendant.await_end(store, turn, |why| context.note(&format!("{name} waits: {}", one_line(why))))?;
-            }
-            None => {
-                attendant.see_to_turns(store)?;
-                attendant.wait();
-            }
+        if let Some(turn) = fire.turn.filter(|_| fire.retry_at.is_none()) {
+            let name = shown(&fire.job);
+            attendant.await_end(store, turn, |why| context.note(&format!("{name} waits: {}", one_line(why))))?;
+        } else {
+            attendant.see_to_turns(store)?;
+            attendant.wait();
         }
         let Some(now) = store.fire(fire.id)? else {
             return Err(Failure::new(Kind::NotFound, "the run is gone: somebody has cleared it away"));
