@@ -27,6 +27,8 @@ pub(super) struct Looks {
     by_run: BTreeMap<String, Timestamp>,
     /// Signs that lie ahead, because the clock was set back after them, and when they were first seen.
     ahead: BTreeMap<String, (Timestamp, Timestamp)>,
+    /// What was recorded of a run and lay ahead so: the clock that catches up with it brings no sign of life.
+    void: BTreeMap<String, Timestamp>,
 }
 
 impl Looks {
@@ -39,6 +41,7 @@ impl Looks {
             let watched: BTreeSet<&str> = watched.iter().map(|run| run.id.as_str()).collect();
             self.by_run.retain(|id, _| watched.contains(id.as_str()));
             self.ahead.retain(|id, _| watched.contains(id.as_str()));
+            self.void.retain(|id, _| watched.contains(id.as_str()));
         }
     }
 
@@ -51,6 +54,10 @@ impl Looks {
 
     /// Since when a run is silent. A sign that lies ahead counts from when it was first seen to do so.
     fn since(&mut self, run: &Run, sign: Timestamp, now: Timestamp) -> Timestamp {
+        let recorded = last_known(run);
+        if recorded > now {
+            self.void.insert(run.id.clone(), recorded);
+        }
         if let Some((_, seen)) = self.ahead.get(&run.id).filter(|(known, seen)| *known == sign && *seen <= now) {
             return *seen; // though the clock may have caught up
         }
@@ -58,7 +65,8 @@ impl Looks {
             self.ahead.insert(run.id.clone(), (sign, now));
             return now;
         }
-        Some(last_known(run)).filter(|at| *at <= now).map_or(sign, |at| at.max(sign))
+        let is_void = self.void.get(&run.id) == Some(&recorded);
+        if is_void { sign } else { recorded.max(sign) }
     }
 }
 

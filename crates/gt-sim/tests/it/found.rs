@@ -519,6 +519,28 @@ fn a_silent_run_is_reported_though_the_clock_was_set_back() {
     }
 }
 
+/// Seed 271: what was known of a run before the clock was set back counted as a sign of life once the clock had caught up.
+#[test]
+fn a_clock_that_has_caught_up_brings_no_sign_of_life() {
+    let (mut scenario, run) = with_silent_run();
+    scenario.launch(Errand::Daemon);
+    scenario.settle();
+    scenario.set_clock(SignedDuration::from_secs(-150));
+    scenario.stage.tell_config();
+    scenario.bead("Something that happens");
+    scenario.settle();
+    for rung in ["run.stalled", "run.interrupted"] {
+        scenario.pass(Duration::from_secs(61));
+        scenario.settle();
+        assert!(scenario.story().contains(rung), "{}", scenario.story());
+    }
+    // The terminal echoes the interrupt.
+    scenario.stage.world().lock().give_sign(&run, false);
+    scenario.pass(Duration::from_secs(61));
+    scenario.settle();
+    assert!(scenario.story().contains("run.stopping"), "{}", scenario.story());
+}
+
 /// Seed 682: between the look at a run and the report of its silence it had said that it is done.
 #[test]
 fn a_run_that_spoke_after_it_was_looked_at_is_not_reported_as_silent() {
