@@ -543,6 +543,7 @@ impl Daemon {
     /// happens. One that has come meanwhile is due at once.
     fn find_deadline(&mut self, since: Timestamp) -> Result<Option<Timestamp>, TownError> {
         let now = self.dispatcher.now();
+        let since = since.min(now); // the clock may have been set back meanwhile
         let policy = self.settings.policy(self.town.root());
         let mut deadlines = vec![
             self.store.next_deadline(&policy, since)?,

@@ -255,6 +255,7 @@ impl Dispatcher {
             self.unsure.settle(claimed.run());
             match outcome {
                 Ok(started) => {
+                    self.ages.begin(&started.run, self.around.uptime());
                     findings.started.push(started);
                     report.note_started(claimed);
                 }
@@ -380,10 +381,11 @@ impl Dispatcher {
         (is_to_stop && !self.stopped.contains(&run.id)) || is_left
     }
 
-    /// Whether a run has lasted for as long as it may.
+    /// Whether a run has lasted for as long as it may. Where a daemon watches, nobody else judges by the clock.
     fn is_too_old(&self, run: &Run, settings: &Settings) -> bool {
         let age = self.ages.of(&run.id, self.around.uptime());
-        settings.longest(run).zip(age).is_some_and(|(longest, age)| age >= longest)
+        let is_so = settings.longest(run).zip(age).is_some_and(|(longest, age)| age >= longest);
+        is_so && (self.is_listening || !self.around.has_daemon(&self.town))
     }
 
     /// Whether a run that is not recorded as started has left a trace of its own: its log, or its word.

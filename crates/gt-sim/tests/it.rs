@@ -1,5 +1,8 @@
 //! One integration binary: each module drives one promise of the simulation.
 
+#[path = "it/clocks.rs"]
+mod clocks;
+
 #[path = "it/found.rs"]
 mod found;
 

@@ -130,8 +130,8 @@ pub(crate) fn reword(text: &str, words: &[(&str, &str)]) -> String {
 
 impl From<&Refusal> for Failure {
     fn from(refusal: &Refusal) -> Failure {
-        // A job that comes again finds it free another time.
-        let is_passing = matches!(refusal, Refusal::Hooked { .. }) && context::variable("GT_JOB").is_some();
+        // A job that is to hand over what is under way finds it free another time.
+        let is_passing = matches!(refusal, Refusal::Hooked { .. }) && context::variable("GT_FIRE").is_some();
         let kind = if is_passing || refusal.is_for_now() { Kind::NotNow } else { Kind::Refused };
         Failure::new(kind, refusal.to_string()).hint(refusal.hint())
     }

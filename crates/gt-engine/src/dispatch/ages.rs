@@ -23,6 +23,11 @@ struct Age {
 }
 
 impl Ages {
+    /// A run has just been started.
+    pub(super) fn begin(&mut self, run: &str, uptime: Duration) {
+        self.0.insert(run.to_owned(), Age { then: SignedDuration::ZERO, seen: uptime });
+    }
+
     /// Sees who lives.
     pub(super) fn note(&mut self, runs: &[Run], now: Timestamp, uptime: Duration) {
         for run in runs {
@@ -33,7 +38,8 @@ impl Ages {
                 self.0.insert(run.id.clone(), Age { then, seen: uptime });
             }
         }
-        if self.0.len() > runs.len() + OVER_MAX {
+        // Those that have just been started may not be among them yet.
+        if self.0.len() > 2 * runs.len() + OVER_MAX {
             let live: BTreeSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
             self.0.retain(|run, _| live.contains(run.as_str()));
         }

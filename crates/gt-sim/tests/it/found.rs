@@ -471,7 +471,7 @@ fn a_clock_that_is_set_back_does_not_starve_a_convoy() {
 }
 
 /// A town in which a minute of silence is too long, and a run that has just been started in it.
-fn with_silent_run() -> (Scenario, String) {
+pub(crate) fn with_silent_run() -> (Scenario, String) {
     let mut scenario = Scenario::new(Knobs { stall_after: 60, ..Knobs::calm() });
     let bead = scenario.bead("Work");
     for errand in [Errand::Sling(Box::new(sling_of(vec![bead]))), Errand::Run] {
@@ -496,49 +496,6 @@ fn a_run_that_waits_and_was_not_heard_is_not_taken_for_stalled() {
     let looker = scenario.launch(Errand::Run);
     scenario.finish(looker);
     assert!(scenario.story().contains("run.stalled"), "{}", scenario.story());
-}
-
-/// Seed 209: a clock that was set back kept a silent run from being reported until it had caught up.
-#[test]
-fn a_silent_run_is_reported_though_the_clock_was_set_back() {
-    let (mut scenario, _) = with_silent_run();
-    scenario.launch(Errand::Daemon);
-    scenario.settle();
-    scenario.set_clock(SignedDuration::from_hours(-1));
-    scenario.stage.tell_config();
-    scenario.bead("Something that happens");
-    scenario.settle();
-    for _ in 0..3 {
-        assert!(!scenario.story().contains("run.stopping"), "{}", scenario.story());
-        scenario.pass(Duration::from_secs(61));
-        scenario.settle();
-    }
-    let story = scenario.story();
-    for rung in ["run.stalled", "run.interrupted", "run.stopping"] {
-        assert!(story.contains(rung), "{story}");
-    }
-}
-
-/// Seed 271: what was known of a run before the clock was set back counted as a sign of life once the clock had caught up.
-#[test]
-fn a_clock_that_has_caught_up_brings_no_sign_of_life() {
-    let (mut scenario, run) = with_silent_run();
-    scenario.launch(Errand::Daemon);
-    scenario.settle();
-    scenario.set_clock(SignedDuration::from_secs(-150));
-    scenario.stage.tell_config();
-    scenario.bead("Something that happens");
-    scenario.settle();
-    for rung in ["run.stalled", "run.interrupted"] {
-        scenario.pass(Duration::from_secs(61));
-        scenario.settle();
-        assert!(scenario.story().contains(rung), "{}", scenario.story());
-    }
-    // The terminal echoes the interrupt.
-    scenario.stage.world().lock().give_sign(&run, false);
-    scenario.pass(Duration::from_secs(61));
-    scenario.settle();
-    assert!(scenario.story().contains("run.stopping"), "{}", scenario.story());
 }
 
 /// Seed 682: between the look at a run and the report of its silence it had said that it is done.

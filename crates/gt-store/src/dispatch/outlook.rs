@@ -104,7 +104,8 @@ impl Store {
         })
     }
 
-    /// When the next second may have starts again, if this one has had its own and something waits for that: a bead or a turn.
+    /// When there is room for a start again after those of the last second, if something waits for that: a bead or a turn. It
+    /// may have come meanwhile.
     pub fn next_second(
         &mut self,
         policy: &Policy,
@@ -112,9 +113,9 @@ impl Store {
     ) -> std::result::Result<Option<Timestamp>, StoreError> {
         let Some(limit) = policy.starts_per_second else { return Ok(None) };
         self.read(|tx| {
-            let is_full = scene::starts_left(tx, limit, now)? == 0;
-            let is_felt = is_full && (has_startable(tx, policy, now)? || turns_claim::is_any_due(tx, now)?);
-            Ok(is_felt.then(|| now + SignedDuration::from_secs(1)))
+            let free_at = scene::free_at(tx, limit, now)?;
+            let is_felt = free_at.is_some() && (has_startable(tx, policy, now)? || turns_claim::is_any_due(tx, now)?);
+            Ok(free_at.filter(|_| is_felt))
         })
     }
 

@@ -8,7 +8,7 @@ use gt_core::readiness::Standing;
 use gt_core::rig::Rig;
 use gt_core::status;
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::dispatch::contexts::Context;
 use crate::dispatch::{records, runs, scheduler};
@@ -88,6 +88,16 @@ pub(crate) fn starts_left(tx: &Connection, limit: usize, now: Timestamp) -> Resu
     let mut query = tx.prepare_cached("SELECT count(*) FROM run WHERE claimed_at > ?1 AND claimed_at <= ?2")?;
     let n: i64 = query.query_row([since, micros(now)], |row| row.get(0))?;
     Ok(limit.saturating_sub(n as usize))
+}
+
+/// When the start that takes the last place of a second is a second old; `None`: there were never so many.
+pub(crate) fn free_at(tx: &Connection, limit: usize, now: Timestamp) -> Result<Option<Timestamp>> {
+    let mut query = tx.prepare_cached(
+        "SELECT claimed_at FROM run WHERE claimed_at <= ?1 ORDER BY claimed_at DESC LIMIT 1 OFFSET ?2",
+    )?;
+    let last: Option<i64> =
+        query.query_row([micros(now), limit.saturating_sub(1) as i64], |row| row.get(0)).optional()?;
+    Ok(last.map(|at| timestamp(at) + SignedDuration::from_secs(1)))
 }
 
 /// What readiness and the rest of the row say about a scheduled bead.

@@ -92,6 +92,8 @@ pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Re
         TurnOutcome::Done => FireStatus::Ok,
         TurnOutcome::Cancelled => FireStatus::Cancelled,
         TurnOutcome::Failed if end.is_some_and(|end| end.outcome == Some(Outcome::TimedOut)) => FireStatus::Timeout,
+        // Perhaps an attempt before has handed it over, and was cut off.
+        TurnOutcome::Failed if is_under_way(job.as_ref(), end) && fire.attempt > 1 => FireStatus::Ok,
         TurnOutcome::Failed if is_under_way(job.as_ref(), end) => FireStatus::Skipped,
         // Its agent was busy when it would have started.
         TurnOutcome::Dropped if beats::is_beat(&fire.job) => FireStatus::Skipped,

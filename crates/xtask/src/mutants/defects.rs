@@ -492,8 +492,8 @@ const DISPATCHING: &[Defect] = &[
         what: "The daemon does not wake up when a new second allows new starts.",
         edits: &[Edit {
             file: OUTLOOK,
-            from: r"let is_full = scene::starts_left(tx, limit, now)? == 0",
-            to: r#"let is_full = scene::starts_left(tx, limit, now)? == 0 && !crate::defect("rate-deadline-forgotten")"#,
+            from: r"let is_felt = free_at.is_some() &&",
+            to: r#"let is_felt = free_at.is_some() && !crate::defect("rate-deadline-forgotten") &&"#,
         }],
     },
     Defect {

@@ -320,6 +320,9 @@ fn turns_beyond_the_starts_of_a_second_wait_for_the_next_and_say_so() {
     let why = desk.town.store.why_waiting(turns[2], &policy, now).expect("it answers");
     assert_eq!(why.as_deref(), Some("this second has had its starts (`guards.starts_per_second`)"));
     let next = desk.town.store.next_second(&policy, now).expect("it answers").expect("somebody waits for it");
+    // Whoever asks a little later is told the same, though by then it has come.
+    let later = next + SignedDuration::from_millis(20);
+    assert_eq!(desk.town.store.next_second(&policy, later).expect("it answers"), Some(next));
     desk.town.now = next;
     assert_eq!(desk.starts(), ["dm:c"]);
     assert_eq!(desk.town.store.next_second(&policy, next).expect("it answers"), None, "nobody waits any more");

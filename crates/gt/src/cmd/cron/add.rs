@@ -65,7 +65,7 @@ pub(super) fn summary(context: &Context, job: &Job) -> String {
 }
 
 fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPlan, Failure> {
-    let (zone, tz) = plan::zone(args.when.tz.as_deref())?;
+    let (zone, tz) = plan::zone_of(&args.when)?;
     let schedule = plan::schedule(&args.when, &zone, context.now())?.ok_or_else(|| {
         Failure::new(Kind::Usage, "it is not said when it runs")
             .hint("add `--at TIME`, `--every SPAN` or `--cron EXPR`")

@@ -106,7 +106,7 @@ fn why_waiting(
     fire: &Fire,
     now: Timestamp,
 ) -> Result<Option<String>, Failure> {
-    let Some(turn) = fire.turn.filter(|_| fire.started_at.is_none()) else { return Ok(None) };
+    let Some(turn) = fire.turn else { return Ok(None) };
     let Some(why) = store.why_waiting(turn, &settings.policy(town.root()), now)? else { return Ok(None) };
     let why = Some(why).filter(|why| why != ABOUT_TO_START);
     let daemon = (!daemon_runs(town)).then(|| "no daemon runs: `gt daemon start`".to_owned());
@@ -133,8 +133,11 @@ fn under_way(
     if fire.retry_at.is_some() {
         let name = shown(name);
         let waits = format!("the job `{name}` has failed, and waits for its next try");
-        return Ok(Failure::new(Kind::NotNow, waits)
-            .hint(format!("`{see}` shows when that is; `gt cron pause {name}` gives it up")));
+        let when = format!("`{see}` shows when that is");
+        return Ok(Failure::new(Kind::NotNow, waits).hint(match fire.job.starts_with(&beat_of("")) {
+            true => when,
+            false => format!("{when}; `gt cron pause {name}` gives it up"),
+        }));
     }
     let turn = fire.turn.map(|turn| store.turn(turn)).transpose()?.flatten();
     let stop = turn.map(|turn| format!(", or stop it with `gt session stop {}`", shown(&turn.session)));
@@ -175,9 +178,13 @@ fn tell_end(context: &Context, store: &mut Store, fire: &Fire) -> Result<ExitCod
     } else {
         context.note(&lines(std::slice::from_ref(fire), context.now()));
     }
-    // That there was nothing to do is no failure.
-    let is_well = matches!(fire.status, FireStatus::Ok | FireStatus::Skipped);
-    Ok(if is_well { ExitCode::SUCCESS } else { Kind::Refused.exit_code() })
+    Ok(match fire.status {
+        FireStatus::Ok => ExitCode::SUCCESS,
+        // That a heart has nothing to look after is no failure.
+        FireStatus::Skipped if fire.job.starts_with(&beat_of("")) => ExitCode::SUCCESS,
+        FireStatus::Skipped => Kind::NotNow.exit_code(),
+        _ => Kind::Refused.exit_code(),
+    })
 }
 
 fn reply(store: &mut Store, fire: &Fire) -> Result<Option<String>, Failure> {

@@ -84,6 +84,15 @@ pub(super) fn zone(name: Option<&str>) -> Result<(TimeZone, String), Failure> {
     Err(Failure::new(Kind::Usage, format!("there is no time zone `{}`", one_line(name))).hint(hint))
 }
 
+/// The zone that these times are in. A length of time is the same in all of them.
+pub(super) fn zone_of(args: &WhenArgs) -> Result<(TimeZone, String), Failure> {
+    let is_span = args.every.is_some() || args.at.as_deref().is_some_and(|at| at.trim_start().starts_with("in "));
+    match zone(args.tz.as_deref()) {
+        Err(_) if is_span && args.tz.is_none() => Ok((TimeZone::UTC, "UTC".to_owned())),
+        zone => zone,
+    }
+}
+
 /// The zone of this machine, if others would find it by its name.
 fn machine_zone(zone: TimeZone) -> Result<(TimeZone, String), Failure> {
     let name = zone.iana_name().filter(|name| TimeZone::get(name).is_ok()).map(str::to_owned);

@@ -209,6 +209,7 @@ fn a_zone_without_a_name_is_nothing_that_a_job_could_keep() {
         assert!(answer.stderr.contains("hint: name one: `--tz Europe/Berlin`, or `--tz UTC`"), "{answer}");
     }
     call(&["cron", "next", "0 9 * * *", "--tz", "Europe/Berlin"]).success();
+    call(&["cron", "add", "x", "--every", "6h", "--run", "true"]).success();
 }
 
 #[test]
