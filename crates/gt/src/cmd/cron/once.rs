@@ -133,11 +133,9 @@ fn under_way(
     if fire.retry_at.is_some() {
         let name = shown(name);
         let waits = format!("the job `{name}` has failed, and waits for its next try");
-        let when = format!("`{see}` shows when that is");
-        return Ok(Failure::new(Kind::NotNow, waits).hint(match fire.job.starts_with(&beat_of("")) {
-            true => when,
-            false => format!("{when}; `gt cron pause {name}` gives it up"),
-        }));
+        let is_beat = fire.job.starts_with(&beat_of(""));
+        let give_up = if is_beat { String::new() } else { format!("; `gt cron pause {name}` gives it up") };
+        return Ok(Failure::new(Kind::NotNow, waits).hint(format!("`{see}` shows when that is{give_up}")));
     }
     let turn = fire.turn.map(|turn| store.turn(turn)).transpose()?.flatten();
     let stop = turn.map(|turn| format!(", or stop it with `gt session stop {}`", shown(&turn.session)));
