@@ -20,8 +20,6 @@ use crate::sim::{Failure, Plan};
 use crate::stage::Stage;
 use crate::trouble::{Hours, Trouble};
 
-/// Everybody is given this long to notice what happened before they are said to sleep.
-const NOTICE: Duration = Duration::from_millis(50);
 /// For so long the clock goes on in peace.
 const PEACE: SignedDuration = SignedDuration::from_hours(1);
 /// By then whoever runs the town has noticed that all is well again.
@@ -63,13 +61,8 @@ impl Clockwork {
         stage.world().lock().faults.no_daemon = false;
         let judge = Judge::new(&stage);
         let tells = stage.world().lock().rng.bool();
-        let parts: Vec<Box<dyn Part>> = vec![
-            Box::new(Trouble),
-            Box::new(Hours),
-            Box::new(Timers),
-            Box::new(Hands::default()),
-            Box::new(Clockmaker { tells }),
-        ];
+        let parts: Vec<Box<dyn Part>> =
+            vec![Box::new(Trouble), Box::new(Hours), Box::new(Timers), Box::new(Hands), Box::new(Clockmaker { tells })];
         Clockwork { plan, play: Play { stage, parts }, judge }
     }
 
@@ -77,42 +70,28 @@ impl Clockwork {
         self.play.stage.world().lock().story.take().unwrap_or_default()
     }
 
-    /// Anything can happen.
     fn chaos(&mut self) -> Result<(), String> {
-        for step in 0..self.plan.n_steps {
-            self.play.stage.world().lock().step = step;
-            self.play.stage.reads_since = None;
-            self.play.step();
-            self.judge.look(&mut self.play.stage)?;
-        }
-        Ok(())
+        let judge = &mut self.judge;
+        self.play.chaos(self.plan.n_steps, |stage| judge.look(stage))
     }
 
     /// Nothing goes wrong any more: each slot comes in time, and all that has fired comes to an end.
     fn peace(&mut self) -> Result<Report, String> {
-        self.play.stage.world().lock().step += 1;
         self.play.heal();
         self.judge.look(&mut self.play.stage)?;
         let healed = self.judge.latest + HEALED;
         for _ in 0..ROUNDS_MAX {
-            self.exhaust()?;
-            self.play.stage.world().lock().pass(NOTICE);
-            self.exhaust()?;
+            let judge = &mut self.judge;
+            self.play.round(|stage| judge.look(stage))?;
             self.judge.check_no_stall(&self.play.stage)?;
             if self.play.stage.world().now() > healed + PEACE {
                 return self.judge.conclude(&self.play.stage, healed);
             }
-            let next = self.play.stage.next_wake().ok_or("everybody sleeps for ever")?;
-            let mut world = self.play.stage.world().lock();
-            let span = next.saturating_sub(world.uptime());
-            world.pass(span);
+            if !self.play.sleep() {
+                return Err("everybody sleeps for ever".to_owned());
+            }
         }
         Err("time does not pass".to_owned())
-    }
-
-    fn exhaust(&mut self) -> Result<(), String> {
-        let judge = &mut self.judge;
-        self.play.exhaust(|stage| judge.look(stage))
     }
 }
 

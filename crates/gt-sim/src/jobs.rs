@@ -97,10 +97,7 @@ fn run_now(stage: &mut Stage, name: &str) -> Result<(), StoreError> {
 }
 
 /// What runs: it ends well or badly, is killed, or hangs until its time is over.
-#[derive(Default)]
-pub struct Hands {
-    are_good: bool,
-}
+pub struct Hands;
 
 impl Part for Hands {
     fn weight(&self, stage: &Stage) -> u32 {
@@ -122,10 +119,9 @@ impl Part for Hands {
         }
     }
 
-    fn heal(&mut self, _stage: &mut Stage) {
-        self.are_good = true;
-    }
+    fn heal(&mut self, _stage: &mut Stage) {}
 
+    /// From now on everything ends well.
     fn work(&mut self, stage: &mut Stage) -> bool {
         if let Some(run) = stage.ground.runtime.stopping().first() {
             end(stage, run, None, Some(SIGTERM));

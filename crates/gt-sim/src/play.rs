@@ -1,4 +1,8 @@
 //! A play: a stage, and the parts that act on it by chance, until nobody has anything to do any more.
+//!
+//! Somebody looks after each move, and says what is wrong; what is right is for others to know.
+
+use std::time::Duration;
 
 use crate::part::Part;
 use crate::processes::Errand;
@@ -8,6 +12,8 @@ use crate::stage::Stage;
 const MOVES_WEIGHT: u32 = 60;
 /// How many moves lie between two rounds at the most.
 const MOVES_MAX: usize = 20_000;
+/// Everybody is given this long to notice what happened before they are said to sleep.
+const NOTICE: Duration = Duration::from_millis(50);
 
 pub struct Play {
     pub stage: Stage,
@@ -15,8 +21,23 @@ pub struct Play {
 }
 
 impl Play {
+    /// Anything can happen.
+    pub fn chaos(
+        &mut self,
+        n_steps: usize,
+        mut look: impl FnMut(&mut Stage) -> Result<(), String>,
+    ) -> Result<(), String> {
+        for step in 0..n_steps {
+            self.stage.world().lock().step = step;
+            self.stage.reads_since = None;
+            self.step();
+            look(&mut self.stage)?;
+        }
+        Ok(())
+    }
+
     /// One move, by whoever is drawn.
-    pub fn step(&mut self) {
+    fn step(&mut self) {
         let ready = self.stage.ready_strands();
         let moves = if ready.is_empty() { 0 } else { MOVES_WEIGHT };
         let weights: Vec<u32> = self.parts.iter().map(|part| part.weight(&self.stage)).collect();
@@ -39,7 +60,9 @@ impl Play {
         }
     }
 
+    /// Nothing goes wrong any more.
     pub fn heal(&mut self) {
+        self.stage.world().lock().step += 1;
         for part in &mut self.parts {
             part.heal(&mut self.stage);
         }
@@ -51,8 +74,23 @@ impl Play {
         }
     }
 
-    /// In the healed world: everything that is due at this moment, with somebody who looks after each move.
-    pub fn exhaust(&mut self, mut look: impl FnMut(&mut Stage) -> Result<(), String>) -> Result<(), String> {
+    /// In the healed world: everything that is due by now, and that is noticed a moment later.
+    pub fn round(&mut self, mut look: impl FnMut(&mut Stage) -> Result<(), String>) -> Result<(), String> {
+        self.exhaust(&mut look)?;
+        self.stage.world().lock().pass(NOTICE);
+        self.exhaust(&mut look)
+    }
+
+    /// Time passes until somebody wakes up; `false`: nobody ever does.
+    pub fn sleep(&mut self) -> bool {
+        let Some(next) = self.stage.next_wake() else { return false };
+        let mut world = self.stage.world().lock();
+        let span = next.saturating_sub(world.uptime());
+        world.pass(span);
+        true
+    }
+
+    fn exhaust(&mut self, look: &mut impl FnMut(&mut Stage) -> Result<(), String>) -> Result<(), String> {
         for _ in 0..MOVES_MAX {
             self.stage.reads_since = None;
             self.stage.world().lock().step += 1;

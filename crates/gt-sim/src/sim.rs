@@ -1,7 +1,6 @@
 //! One simulation: a town, so many steps of chaos, then peace, in which everything must come to rest.
 
 use std::fmt;
-use std::time::Duration;
 
 use crate::agents::Agents;
 use crate::clockwork;
@@ -15,8 +14,6 @@ use crate::play::Play;
 use crate::stage::Stage;
 use crate::trouble::{Hours, Trouble};
 
-/// Everybody is given this long to notice what happened before they are said to sleep.
-const NOTICE: Duration = Duration::from_millis(50);
 /// A world that has not come to rest after so many rounds never will.
 const ROUNDS_MAX: usize = 8_000;
 
@@ -109,20 +106,13 @@ impl Sim {
         Failure { plan: self.plan, step: world.step, what, story: world.story.take().unwrap_or_default() }
     }
 
-    /// Anything can happen.
     fn chaos(&mut self) -> Result<(), String> {
-        for step in 0..self.plan.n_steps {
-            self.play.stage.world().lock().step = step;
-            self.play.stage.reads_since = None;
-            self.play.step();
-            self.judge.look(&mut self.play.stage)?;
-        }
-        Ok(())
+        let judge = &mut self.judge;
+        self.play.chaos(self.plan.n_steps, |stage| judge.look(stage))
     }
 
     /// Nothing goes wrong any more: the town comes to rest by itself, and once people have had their say all is done.
     fn peace(&mut self) -> Result<(), String> {
-        self.play.stage.world().lock().step += 1;
         self.play.heal();
         self.judge.look(&mut self.play.stage)?;
         let forecast = self.judge.forecast()?;
@@ -138,27 +128,17 @@ impl Sim {
     /// Lets everybody work until nothing happens any more.
     fn rest(&mut self) -> Result<(), String> {
         for _ in 0..ROUNDS_MAX {
-            self.exhaust()?;
-            self.play.stage.world().lock().pass(NOTICE);
-            self.exhaust()?;
+            let judge = &mut self.judge;
+            self.play.round(|stage| judge.look(stage))?;
             self.judge.check_no_stall(&self.play.stage)?;
             self.judge.check_ends(&self.play.stage)?;
             if !self.judge.is_anything_to_come(&self.play.stage)? {
                 return Ok(());
             }
-            let Some(next) = self.play.stage.next_wake() else {
+            if !self.play.sleep() {
                 return Err("everybody sleeps for ever, and something is still to come".to_owned());
-            };
-            let mut world = self.play.stage.world().lock();
-            let span = next.saturating_sub(world.uptime());
-            world.pass(span);
+            }
         }
         Err("the town does not come to rest".to_owned())
-    }
-
-    /// Everything that is due at this moment.
-    fn exhaust(&mut self) -> Result<(), String> {
-        let judge = &mut self.judge;
-        self.play.exhaust(|stage| judge.look(stage))
     }
 }

@@ -20,22 +20,34 @@ struct Age {
     then: SignedDuration,
     /// For how long the machine had been up then.
     seen: Duration,
+    /// Whether its start is recorded, so that everybody counts from there.
+    is_recorded: bool,
+}
+
+impl Age {
+    fn at(&self, uptime: Duration) -> SignedDuration {
+        let since = SignedDuration::try_from(uptime.saturating_sub(self.seen)).unwrap_or(SignedDuration::MAX);
+        self.then.saturating_add(since)
+    }
 }
 
 impl Ages {
     /// A run has just been started.
     pub(super) fn begin(&mut self, run: &str, uptime: Duration) {
-        self.0.insert(run.to_owned(), Age { then: SignedDuration::ZERO, seen: uptime });
+        self.0.insert(run.to_owned(), Age { then: SignedDuration::ZERO, seen: uptime, is_recorded: false });
     }
 
     /// Sees who lives.
     pub(super) fn note(&mut self, runs: &[Run], now: Timestamp, uptime: Duration) {
         for run in runs {
+            let known = self.0.get(&run.id);
             if let Some(started_at) = run.started_at
-                && !self.0.contains_key(&run.id)
+                && known.is_none_or(|age| !age.is_recorded)
             {
-                let then = now.duration_since(started_at).max(SignedDuration::ZERO);
-                self.0.insert(run.id.clone(), Age { then, seen: uptime });
+                // The clock may have been set since the start, but it cannot be older than that.
+                let by_clock = now.duration_since(started_at).max(SignedDuration::ZERO);
+                let then = known.map_or(by_clock, |age| by_clock.min(age.at(uptime)));
+                self.0.insert(run.id.clone(), Age { then, seen: uptime, is_recorded: true });
             }
         }
         // Those that have just been started may not be among them yet.
@@ -45,10 +57,8 @@ impl Ages {
         }
     }
 
-    /// How long it has lasted; `None`: it has not started, as far as anybody has seen.
+    /// How long it has lasted since its start was recorded; `None`: that is not, as far as anybody has seen.
     pub(super) fn of(&self, run: &str, uptime: Duration) -> Option<SignedDuration> {
-        let age = self.0.get(run)?;
-        let since = SignedDuration::try_from(uptime.saturating_sub(age.seen)).unwrap_or(SignedDuration::MAX);
-        Some(age.then.saturating_add(since))
+        self.0.get(run).filter(|age| age.is_recorded).map(|age| age.at(uptime))
     }
 }
