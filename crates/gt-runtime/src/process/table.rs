@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
+use std::process::Command;
 
 use rustix::event::{Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
@@ -83,6 +84,21 @@ pub(super) fn own_children() -> Option<BTreeSet<u32>> {
         children.extend(listed.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
     }
     Some(children)
+}
+
+/// The living processes that were called as this command would be, whatever they have become since.
+pub(super) fn called_like(command: &Command) -> Vec<Entry> {
+    let mut arguments = Vec::new();
+    for argument in command.get_args() {
+        arguments.extend_from_slice(argument.as_encoded_bytes());
+        arguments.push(0);
+    }
+    let is_so = |entry: &Entry| {
+        let words = read_at_once(&format!("/proc/{}/cmdline", entry.pid)).unwrap_or_default();
+        let program = words.iter().position(|byte| *byte == 0);
+        program.is_some_and(|end| words[end + 1..] == arguments)
+    };
+    all_living().filter(is_so).collect()
 }
 
 /// The living processes of a group.

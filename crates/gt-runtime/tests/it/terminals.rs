@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use gt_runtime::terminal::{self, Sent, Server, TerminalError};
-use gt_runtime::{Launch, Place, Sighting, StartError, Stop};
+use gt_runtime::{Launch, Place, Runtime as _, Sighting, StartError, Stop};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::place::tests_in;
@@ -24,9 +24,11 @@ tests_in!(
     the_exit_status_is_known_of_runs_that_ended_without_a_keeper,
     a_killed_server_ends_its_runs_and_the_next_start_makes_another,
     a_run_that_ignores_the_loss_of_its_terminal_is_ended,
+    a_start_that_a_server_takes_along_is_not_made_again_in_another,
     a_session_that_somebody_removes_ends_its_run,
     a_killed_client_is_replaced,
     keepers_that_are_killed_leave_no_clients_behind,
+    a_keeper_calls_only_when_the_client_before_is_gone_for_the_server_too,
     a_stopped_server_holds_nobody_up_for_ever,
     strangers_sessions_are_neither_counted_nor_touched,
     a_keeper_with_nothing_to_keep_ends_its_server,
@@ -324,6 +326,26 @@ fn a_run_that_ignores_the_loss_of_its_terminal_is_ended(town: &Town) {
     assert!(!is_alive(handle.pid));
 }
 
+fn a_start_that_a_server_takes_along_is_not_made_again_in_another(town: &Town) {
+    let mut runtime = town.watched_runtime();
+    let before = town.start(&mut *runtime, "before", "exec sleep 1000");
+    let (server, mut other) = (server_pid(town), town.process_runtime());
+    let launch = town.launch("meanwhile", "echo $$ > begun; exec sleep 1000");
+    signal(server, Signal::STOP);
+    let starting = std::thread::spawn(move || other.start(&[launch]));
+    until("it is asked for", || town.keeper_dir().join("terminals/meanwhile.json").exists());
+    kill(server);
+    let started = starting.join().unwrap().remove(0);
+    assert!(
+        matches!(&started, Err(StartError::NoRoom { cause }) if cause == "tmux ended before it had answered"),
+        "{started:?}"
+    );
+    assert!(!town.path("begun").exists());
+    assert!(town.ending(&mut *runtime, &known("before", Some(&before))).is_lost);
+    town.start(&mut *runtime, "later", "exit 4");
+    assert_eq!(town.ending(&mut *runtime, &known("later", None)).code, Some(4));
+}
+
 fn a_session_that_somebody_removes_ends_its_run(town: &Town) {
     let mut runtime = town.watched_runtime();
     let stubborn = "trap '' HUP; echo $$ > pid; while :; do sleep 1000; done";
@@ -367,6 +389,30 @@ fn keepers_that_are_killed_leave_no_clients_behind(town: &Town) {
         assert_eq!(runtime.survey(&[known("r1", None)]).unwrap()["r1"], Sighting::Running(handle.clone()));
     }
     until("one server and one client are left", || tmuxes_of(&Server::of(town.keeper_dir())).len() == 2);
+}
+
+/// tmux 3.3 tells a client that is still introducing itself that another one has left, and dies of it, with all that runs there.
+fn a_keeper_calls_only_when_the_client_before_is_gone_for_the_server_too(town: &Town) {
+    let mut runtime = town.watched_runtime();
+    let handle = town.start(&mut *runtime, "r1", "exec sleep 1000");
+    let server = server_pid(town);
+    let with_word = |word: &str| {
+        let has_it = |pid: &u32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            words.split(|byte| *byte == 0).any(|is| is == word.as_bytes())
+        };
+        let tmuxes = tmuxes_of(&Server::of(town.keeper_dir())).into_iter();
+        tmuxes.filter(|pid| *pid != server).filter(has_it).count()
+    };
+    assert_eq!(with_word("-C"), 1, "the keeper's own client");
+    signal(server, Signal::STOP);
+    town.kill_keeper();
+    until("the next keeper waits for the server", || with_word("list-clients") == 1);
+    assert_eq!(with_word("-C"), 0, "a client calls, and the server does not know yet that the one before has left");
+    signal(server, Signal::CONT);
+    assert_eq!(runtime.survey(&[known("r1", None)]).unwrap()["r1"], Sighting::Running(handle));
+    assert_eq!(server_pid(town), server);
+    assert_eq!(with_word("-C"), 1, "the keeper's own client");
 }
 
 fn a_stopped_server_holds_nobody_up_for_ever(town: &Town) {

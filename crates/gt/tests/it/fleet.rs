@@ -149,6 +149,15 @@ impl Fleet {
         *self.daemon.borrow_mut() = Some(child);
     }
 
+    /// All that is known of what happened, for a failure that cannot be had a second time.
+    pub(crate) fn story(&self) -> String {
+        let events: Vec<String> = self.town.events().iter().map(Value::to_string).collect();
+        let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
+        let (trace, keeper) = (read(self.home("trace")), read(self.town.path(".gt/keeper/keeper.log")));
+        let daemon = self.log.lock().expect("nobody panics here").join("\n");
+        format!("events:\n{}\ntrace:\n{trace}\nkeeper:\n{keeper}\ndaemon:\n{daemon}", events.join("\n"))
+    }
+
     /// How many lines of what daemons have said hold one of these.
     pub(crate) fn n_said(&self, words: &[&str]) -> usize {
         let log = self.log.lock().expect("nobody panics here");

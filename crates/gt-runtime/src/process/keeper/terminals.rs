@@ -7,6 +7,7 @@
 
 mod closing;
 mod control;
+mod farewell;
 mod order;
 mod reader;
 mod records;
@@ -43,9 +44,6 @@ const SERVER_END_MAX: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// A tmux that could not be reached is left alone for so long.
 const CONNECT_PAUSE: Duration = Duration::from_secs(5);
 
-/// Whether it is spoken to by lines, as ours are, or is a person's.
-const CLIENT_FORMAT: &str = "#{client_pid} #{client_control_mode}";
-
 #[derive(Debug)]
 pub(super) struct Terminals {
     server: Server,
@@ -65,7 +63,8 @@ pub(super) struct Terminals {
     lost: BTreeSet<String>,
     /// The shell that tmux was last told to put into the environment.
     shell: String,
-    no_connect_before: Option<Instant>,
+    /// Until when it is not called again, and why.
+    unreached: Option<(Instant, String)>,
 }
 
 #[derive(Debug)]
@@ -78,7 +77,6 @@ struct ServerProcess {
 #[derive(Debug)]
 enum Question {
     ServerProcess,
-    Clients,
     List,
     /// `None`: nobody waits for it any more.
     Start(String, Option<usize>),
@@ -102,7 +100,7 @@ impl Terminals {
             bereft: Vec::new(),
             lost: BTreeSet::new(),
             shell: String::new(),
-            no_connect_before: None,
+            unreached: None,
         })
     }
 
@@ -142,7 +140,10 @@ impl Terminals {
             return Vec::new();
         }
         if self.is_server_there() {
-            self.connect(events).unwrap_or_else(|cause| note(&cause));
+            match self.connect(events) {
+                Ok(()) => self.bereft.extend(runs.iter().filter(|run| !self.panes.contains_key(*run)).cloned()),
+                Err(cause) => note(&cause),
+            }
         } else {
             self.bereft.clone_from(&runs);
             self.lost.extend(runs.iter().cloned());
@@ -208,27 +209,34 @@ impl Terminals {
         if self.control.is_some() {
             return if self.is_stuck() { Err(no_answer()) } else { Ok(()) };
         }
-        if self.no_connect_before.is_some_and(|at| Instant::now() < at) {
-            return Err(no_answer());
+        if let Some((until, cause)) = &self.unreached
+            && Instant::now() < *until
+        {
+            return Err(cause.clone());
         }
-        let connected = Control::start(&self.server, events).map_err(|error| match error.kind() {
+        let mut called = self.call(events);
+        if called.is_err() && !self.is_server_there() {
+            // It has ended just now, and the next call starts another one.
+            called = self.call(events);
+        }
+        self.unreached = called.as_ref().err().map(|cause| (Instant::now() + CONNECT_PAUSE, cause.clone()));
+        called
+    }
+
+    fn call(&mut self, events: &mut Events) -> Result<(), String> {
+        self.see_off_clients()?;
+        let control = Control::start(&self.server, events).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => "tmux is not installed".to_owned(),
             _ => format!("cannot start tmux: {error}"),
         });
-        self.control = Some(connected?);
+        self.control = Some(control?);
         self.shell.clear();
         self.ask(Question::ServerProcess, "display-message -p \"#{pid}\"");
-        self.ask(
-            Question::Clients,
-            &format!("list-clients -t {} -F {}", quoted(&own_session()), quoted(CLIENT_FORMAT)),
-        );
         self.ask(Question::List, &format!("list-panes -a -F {}", quoted(LIST_FORMAT)));
         if self.converse_until(events, |terminals| terminals.asked.is_empty()) && self.process.is_some() {
-            self.no_connect_before = None;
             return Ok(());
         }
         self.lose_client();
-        self.no_connect_before = Some(Instant::now() + CONNECT_PAUSE);
         Err("tmux cannot be reached; see `keeper.log`".to_owned())
     }
 
@@ -308,7 +316,6 @@ impl Terminals {
     fn hear_answer(&mut self, question: Question, answer: Result<&str, &str>, events: &mut Events) {
         match question {
             Question::ServerProcess => self.watch_server(answer.unwrap_or_default().trim(), events),
-            Question::Clients => self.end_stale_clients(answer.unwrap_or_default()),
             Question::List => self.take_list(answer.unwrap_or_default()),
             Question::Start(run, slot) => self.hear_start(&run, slot, answer),
             Question::Status(run) => self.hear_status(&run, answer.ok()),
@@ -323,20 +330,15 @@ impl Terminals {
         if self.process.as_ref().is_some_and(|process| process.handle == handle) {
             return;
         }
+        if self.process.take().is_some() {
+            note("there is another tmux server");
+            self.lose_runs();
+        }
         let token = events.new_token();
         if let Some(pidfd) = table::open(&handle)
             && events.add(&pidfd, token).is_ok()
         {
             self.process = Some(ServerProcess { handle, token, pidfd });
-        }
-    }
-
-    /// A client whose keeper was killed can wait for ever for somebody to read what it has to say, and the server for it.
-    fn end_stale_clients(&self, clients: &str) {
-        let own = self.control.as_ref().map(Control::pid);
-        let pids = clients.lines().filter_map(|line| line.strip_suffix(" 1")?.parse().ok());
-        for pid in pids.filter(|pid| Some(*pid) != own) {
-            end_process(pid);
         }
     }
 
@@ -389,6 +391,11 @@ impl Terminals {
         note("the tmux server is gone");
         self.process = None;
         self.lose_client();
+        self.lose_runs();
+    }
+
+    /// All that was started is gone with its server.
+    fn lose_runs(&mut self) {
         self.panes.clear();
         self.bereft = self.records.runs().map(str::to_owned).collect();
         self.lost.extend(self.bereft.iter().cloned());

@@ -46,7 +46,7 @@ impl Terminals {
                     {
                         None
                     }
-                    answer => Some(self.result(launch, answer.unwrap_or_else(|| Err(super::no_answer())))),
+                    answer => Some(self.result(launch, answer.unwrap_or_else(|| Err(self.unanswered())))),
                 };
             }
         }
@@ -93,8 +93,9 @@ impl Terminals {
     }
 
     /// Waits for the answers to all starts. When the client is lost meanwhile, another one looks what there is; true if
-    /// so, for then what is not there was not started.
+    /// so, for then what is not there was not started. What a server has started that is gone, nobody knows.
     fn await_started(&mut self, events: &mut Events) -> bool {
+        let server = self.server_handle();
         let is_waited_for = |question: &Question| matches!(question, Question::Start(_, Some(_)));
         self.converse_until(events, |terminals| !terminals.asked.iter().any(|(question, _)| is_waited_for(question)));
         for (question, _) in &mut self.asked {
@@ -102,7 +103,15 @@ impl Terminals {
                 *slot = None;
             }
         }
-        self.control.is_none() && self.connect(events).is_ok()
+        self.control.is_none() && self.connect(events).is_ok() && self.server_handle() == server
+    }
+
+    fn server_handle(&self) -> Option<Handle> {
+        self.process.as_ref().map(|process| process.handle.clone())
+    }
+
+    fn unanswered(&self) -> String {
+        if self.is_stuck() { super::no_answer() } else { "tmux ended before it had answered".to_owned() }
     }
 
     /// What tmux says of a start, or shows of it.
