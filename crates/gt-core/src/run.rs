@@ -129,7 +129,7 @@ pub fn exit_words(code: Option<i32>, signal: Option<i32>) -> String {
     match (code, signal) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
-        (None, None) => "nobody saw how".to_owned(),
+        (None, None) => "nobody saw how it ended".to_owned(),
     }
 }
 

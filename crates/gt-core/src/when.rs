@@ -1,4 +1,5 @@
-//! Times as people type them, for `gt cron add --at`: `in 2h`, `tomorrow 9:00`, `2026-12-01 09:00`. // SPEC K1
+//! Times as people type them, for `gt cron add --at` and `gt cron next --from`: `in 2h`, `tomorrow 9:00`, `2026-12-01 09:00`.
+//! // SPEC K1
 //!
 //! Owns: which instant the words mean, in a zone. Reading the words is `read`. What is unclear is refused, with what to
 //! type instead; nothing is guessed. What `--defer` of beads takes is `gt`'s own.
@@ -16,11 +17,27 @@ pub use refusal::BadWhen;
 
 /// Reads a time that is still to come.
 pub fn parse_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, BadWhen> {
-    let asked = Asked { text, now, zone };
+    let asked = Asked { text, now, zone, may_have_passed: false };
     match read::when(text)? {
         When::At(at) => asked.to_come(at),
         When::In(span) => asked.to_come(now.checked_add(span).map_err(|_| asked.too_far())?),
         When::On(day, time) => asked.on(day, time),
+        When::Day(Day::Yesterday, _) => asked.beginning_of(Day::Yesterday),
+        When::Day(_, day) => Err(BadWhen::NoTime { day }),
+    }
+}
+
+/// Reads a time from which something counts: it may have passed, and a day alone means its beginning.
+pub fn parse_from(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, BadWhen> {
+    let asked = Asked { text, now, zone, may_have_passed: true };
+    if text.trim().eq_ignore_ascii_case("now") {
+        return Ok(now);
+    }
+    match read::when(text)? {
+        When::At(at) => Ok(at),
+        When::In(span) => now.checked_add(span).map_err(|_| asked.too_far()),
+        When::On(day, time) => asked.on(day, time),
+        When::Day(day, _) => asked.beginning_of(day),
     }
 }
 
@@ -29,23 +46,44 @@ struct Asked<'a> {
     text: &'a str,
     now: Timestamp,
     zone: &'a TimeZone,
+    /// Whether a time that is not to come is one too.
+    may_have_passed: bool,
 }
 
 impl Asked<'_> {
-    /// A time of a day. A time alone means the first that is to come; a weekday the first such day, unless it could be another.
+    /// A time of a day; alone it means the first that is to come.
     fn on(&self, day: Day, time: Time) -> Result<Timestamp, BadWhen> {
-        let today = self.zone.to_datetime(self.now).date();
+        match day {
+            Day::Any => self.at_or_tomorrow(self.today(), time),
+            day => self.at(self.date(day, time)?, time),
+        }
+    }
+
+    /// The first instant of a day: where the clock leaves out midnight it is later, where it shows it twice the first one.
+    fn beginning_of(&self, day: Day) -> Result<Timestamp, BadWhen> {
+        let midnight = self.date(day, Time::midnight())?.to_datetime(Time::midnight());
+        let first = self.zone.to_ambiguous_timestamp(midnight).compatible();
+        self.to_come(first.map_err(|_| self.too_far())?)
+    }
+
+    fn today(&self) -> Date {
+        self.zone.to_datetime(self.now).date()
+    }
+
+    /// The date of a day. A weekday means the first such day, unless it could be another.
+    fn date(&self, day: Day, time: Time) -> Result<Date, BadWhen> {
+        let today = self.today();
         let first = |weekday| self.add_days(today, i64::from(today.weekday().until(weekday)));
         match day {
-            Day::Date(date) => self.at(date, time),
-            Day::Today => self.at(today, time),
-            Day::Tomorrow => self.at(self.add_days(today, 1)?, time),
-            Day::Any => self.at_or_tomorrow(today, time),
+            Day::Date(date) => Ok(date),
+            Day::Any | Day::Today => Ok(today),
+            Day::Tomorrow => self.add_days(today, 1),
+            Day::Yesterday => self.add_days(today, -1),
             // Never today, so it is clear.
-            Day::NextWeekday(weekday) if weekday == today.weekday() => self.at(self.add_days(today, 7)?, time),
+            Day::NextWeekday(weekday) if weekday == today.weekday() => self.add_days(today, 7),
             Day::NextWeekday(weekday) => Err(self.two_days(first(weekday)?, time)?),
             Day::Weekday(weekday) if weekday == today.weekday() => Err(self.two_days(today, time)?),
-            Day::Weekday(weekday) => self.at(first(weekday)?, time),
+            Day::Weekday(weekday) => first(weekday),
         }
     }
 
@@ -61,7 +99,7 @@ impl Asked<'_> {
     }
 
     fn at_or_tomorrow(&self, today: Date, time: Time) -> Result<Timestamp, BadWhen> {
-        match self.at(today, time) {
+        match (Asked { may_have_passed: false, ..*self }).at(today, time) {
             Err(BadWhen::Past { .. }) => self.at(self.add_days(today, 1)?, time),
             found => found,
         }
@@ -101,7 +139,7 @@ impl Asked<'_> {
     }
 
     fn to_come(&self, at: Timestamp) -> Result<Timestamp, BadWhen> {
-        if at > self.now {
+        if at > self.now || self.may_have_passed {
             return Ok(at);
         }
         let clock = self.zone.to_datetime(at);

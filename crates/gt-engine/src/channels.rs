@@ -23,6 +23,7 @@ use self::signal::Signal;
 use self::spec::{Kind, Spec};
 use self::telegram::{Poller, Telegram};
 use self::webhook::Webhook;
+use crate::config::Config;
 use crate::settings::Settings;
 use crate::town::Town;
 
@@ -72,6 +73,12 @@ impl Undelivered {
 
 /// Says something to whoever reads the daemon's log.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Why a channel would refuse for good what a session has to say, if it would.
+pub fn refusal(config: &Config, channel: &str, session: &str) -> Option<String> {
+    let spec = Spec::read(config, channel).ok()?;
+    matches!(spec.kind, Kind::Webhook { .. }).then(|| webhook::refusal(channel, &spec.allow, session))?
+}
 
 /// What all threads of the channels have in common.
 #[derive(Clone)]

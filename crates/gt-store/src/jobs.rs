@@ -8,7 +8,9 @@ pub(crate) mod check;
 pub(crate) mod fire;
 mod heed;
 pub(crate) mod log;
+mod record;
 pub(crate) mod settle;
+pub(crate) mod under_way;
 
 use gt_core::event::EventType;
 use gt_core::job::{BadJob, FireStatus, JobState, Missed, Payload, Schedule, flaw_of_name, is_id};
@@ -236,15 +238,19 @@ impl Store {
     ) -> std::result::Result<Job, StoreError> {
         self.write(stamp, |tx| {
             let mut job = require_own(tx, name)?;
-            let before = job.plan.clone();
+            let before = job.clone();
             change(&mut job.plan);
-            if job.plan == before {
+            if job.plan == before.plan {
                 return Ok(job);
             }
-            if job.plan.name != before.name {
+            if job.plan.name != before.plan.name {
                 refuse_name(tx, &job.plan.name, false)?;
             }
-            reschedule(&mut job, &before, stamp)?;
+            reschedule(&mut job, &before.plan, stamp)?;
+            if job.next_at != before.next_at {
+                record::miss_overdue(tx, &before, "nobody saw to it before its job was changed", stamp)?;
+                heed::note_seen(tx, job.id, stamp.now)?;
+            }
             save(tx, &job)?;
             tell(tx, EventType::JobChanged, &job, stamp)?;
             Ok(job)
@@ -371,6 +377,7 @@ fn pause(tx: &Connection, mut job: Job, stamp: &Stamp) -> Result<(Job, bool)> {
     // One that has a reason rests only as long as that lasts.
     let is_new = job.state != JobState::Paused || job.why.is_some();
     if is_new {
+        record::miss_overdue(tx, &job, "nobody saw to it before its job was paused", stamp)?;
         (job.state, job.next_at, job.why) = (JobState::Paused, None, None);
         save(tx, &job)?;
         settle::give_up_waiting(tx, job.id, "its job was paused", stamp)?;
@@ -384,6 +391,7 @@ fn resume(tx: &Connection, mut job: Job, stamp: &Stamp) -> Result<(Job, bool)> {
     if is_new {
         job.next_at = Some(slot_left(&job.plan, stamp)?);
         (job.state, job.why, job.failures) = (JobState::Active, None, 0);
+        heed::note_seen(tx, job.id, stamp.now)?;
         save(tx, &job)?;
         tell(tx, EventType::JobChanged, &job, stamp)?;
     }
@@ -391,6 +399,7 @@ fn resume(tx: &Connection, mut job: Job, stamp: &Stamp) -> Result<(Job, bool)> {
 }
 
 fn remove(tx: &Connection, job: &Job, stamp: &Stamp) -> Result<()> {
+    record::miss_overdue(tx, job, "nobody saw to it before its job was removed", stamp)?;
     tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
     settle::give_up_waiting(tx, job.id, "its job was removed", stamp)?;
     tell(tx, EventType::JobRemoved, job, stamp)

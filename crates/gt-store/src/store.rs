@@ -240,3 +240,6 @@ fn rehearse_in<T>(conn: &mut Connection, work: impl FnOnce(&Connection) -> Resul
     part.commit()?;
     Ok(value)
 }
+
+#[cfg(test)]
+mod tests;

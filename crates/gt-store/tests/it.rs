@@ -64,6 +64,8 @@ mod jobs_random;
 mod jobs_retries;
 #[path = "it/jobs/slots.rs"]
 mod jobs_slots;
+#[path = "it/jobs/under_way.rs"]
+mod jobs_under_way;
 #[path = "it/jobs/verbs.rs"]
 mod jobs_verbs;
 #[path = "it/exercise/lists.rs"]

@@ -8,12 +8,7 @@ use crate::failure::{Failure, Kind};
 
 /// Reads a time; a span counts from now, a date without a zone is local.
 pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, Failure> {
-    parse_zoned(text, now, &TimeZone::system())
-}
-
-/// The same for a zone that is named; a date without one is meant there.
-pub(crate) fn parse_zoned(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, Failure> {
-    parse_in(text, now, zone).ok_or_else(|| not_a_time(text))
+    parse_in(text, now, &TimeZone::system()).ok_or_else(|| not_a_time(text))
 }
 
 fn not_a_time(text: &str) -> Failure {

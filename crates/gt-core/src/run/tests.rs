@@ -24,5 +24,5 @@ fn only_what_the_agent_did_wrong_costs_an_attempt() {
 fn an_end_is_told_in_words() {
     assert_eq!(exit_words(Some(3), None), "exit code 3");
     assert_eq!(exit_words(None, Some(9)), "killed by signal 9");
-    assert_eq!(exit_words(None, None), "nobody saw how");
+    assert_eq!(exit_words(None, None), "nobody saw how it ended");
 }

@@ -8,11 +8,13 @@ use crate::text::short_line;
 use crate::time;
 
 /// What a text says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum When {
     At(Timestamp),
     In(SignedDuration),
     On(Day, Time),
+    /// A day and no time of it, with the words that name it.
+    Day(Day, String),
 }
 
 /// The day on which a time is meant.
@@ -21,6 +23,7 @@ pub(super) enum Day {
     /// None was named.
     Any,
     Date(Date),
+    Yesterday,
     Today,
     Tomorrow,
     Weekday(Weekday),
@@ -51,7 +54,12 @@ pub(super) fn when(text: &str) -> Result<When, BadWhen> {
         (None, _) => (Day::Any, 0),
     };
     let (day_words, time_words) = words.split_at(n_day_words);
-    Ok(When::On(day, time_of_day(&day_words.join(" "), time_words, text)?))
+    let day_words = day_words.join(" ");
+    let time_words = time_words.strip_prefix(&["at"]).unwrap_or(time_words);
+    match time_words {
+        [] if !day_words.is_empty() => Ok(When::Day(day, day_words)),
+        time_words => Ok(When::On(day, time_of_day(&day_words, time_words, text)?)),
+    }
 }
 
 /// A date and a time with a `T` between them, as two words.
@@ -82,6 +90,7 @@ fn day(word: &str) -> Result<Option<Day>, BadWhen> {
         return Err(BadWhen::DateOrder { text: short_line(word) });
     }
     Ok(match word {
+        "yesterday" => Some(Day::Yesterday),
         "today" => Some(Day::Today),
         "tomorrow" => Some(Day::Tomorrow),
         _ => weekday(word).map(Day::Weekday),
@@ -107,13 +116,10 @@ fn weekday(word: &str) -> Option<Weekday> {
     })
 }
 
-/// `9:00`, `9am`, `9:30 pm`, each also after `at`.
+/// `9:00`, `9am`, `9:30 pm`.
 fn time_of_day(day: &str, words: &[&str], text: &str) -> Result<Time, BadWhen> {
     let unknown = || BadWhen::Unknown { text: short_line(text) };
-    let words = words.strip_prefix(&["at"]).unwrap_or(words);
     let word = match words {
-        [] if day.is_empty() => return Err(unknown()),
-        [] => return Err(BadWhen::NoTime { day: day.to_owned() }),
         [word] => (*word).to_owned(),
         [word, half @ ("am" | "pm")] => format!("{word}{half}"),
         _ => return Err(unknown()),

@@ -19,6 +19,15 @@ fn told(text: &str, now: &str) -> String {
     }
 }
 
+/// The same for a time from which something counts.
+fn told_from(text: &str, now: &str) -> String {
+    let new_york = zone("America/New_York");
+    match parse_from(text, now.parse().expect("an instant"), &new_york) {
+        Ok(at) => format!("{text:<28} {}\n", at.to_zoned(new_york).strftime("%a %F %T%:z")),
+        Err(refusal) => format!("{text:<28} {refusal}\n{:<28}   {}\n", "", refusal.hint()),
+    }
+}
+
 fn table(now: &str, texts: &[&str]) -> String {
     texts.iter().map(|text| told(text, now)).collect()
 }
@@ -270,6 +279,81 @@ fn what_has_passed_is_refused_as_such() {
     }
 }
 
+#[test]
+fn what_something_counts_from_may_have_passed_and_a_day_alone_means_its_beginning() {
+    let texts = [
+        "now",
+        "2026-03-27",
+        "2027-03-27",
+        "yesterday",
+        "yesterday 9:00",
+        "today",
+        "today 8:00",
+        "tomorrow",
+        "tomorrow 9:00",
+        "8:00",
+        "11:00",
+        "in 2h",
+        "3d",
+        "2020-01-01T00:00:00Z",
+        "2026-11-01 09:00",
+        "friday",
+        "wednesday 9:00",
+        "2026-03-08 02:30",
+        "2026-11-01 01:30",
+        "9",
+        "03/04/2026",
+        "-2h",
+        "",
+    ];
+    let told: String = texts.iter().map(|text| told_from(text, WEDNESDAY)).collect();
+    insta::assert_snapshot!(told, @"
+    now                          Wed 2026-11-18 10:00:00-05:00
+    2026-03-27                   Fri 2026-03-27 00:00:00-04:00
+    2027-03-27                   Sat 2027-03-27 00:00:00-04:00
+    yesterday                    Tue 2026-11-17 00:00:00-05:00
+    yesterday 9:00               Tue 2026-11-17 09:00:00-05:00
+    today                        Wed 2026-11-18 00:00:00-05:00
+    today 8:00                   Wed 2026-11-18 08:00:00-05:00
+    tomorrow                     Thu 2026-11-19 00:00:00-05:00
+    tomorrow 9:00                Thu 2026-11-19 09:00:00-05:00
+    8:00                         Thu 2026-11-19 08:00:00-05:00
+    11:00                        Wed 2026-11-18 11:00:00-05:00
+    in 2h                        Wed 2026-11-18 12:00:00-05:00
+    3d                           Sat 2026-11-21 10:00:00-05:00
+    2020-01-01T00:00:00Z         Tue 2019-12-31 19:00:00-05:00
+    2026-11-01 09:00             Sun 2026-11-01 09:00:00-05:00
+    friday                       Fri 2026-11-20 00:00:00-05:00
+    wednesday 9:00               `wednesday 9:00` could be 2026-11-18 09:00 or 2026-11-25 09:00
+                                   say `2026-11-18 09:00` or `2026-11-25 09:00`
+    2026-03-08 02:30             2026-03-08 02:30 does not exist in America/New_York: the clock jumps from 2026-03-08 02:00 to 2026-03-08 03:00
+                                   say `2026-03-08 03:00`
+    2026-11-01 01:30             2026-11-01 01:30 happens twice in America/New_York: 2026-11-01T01:30:00-04:00 and 2026-11-01T01:30:00-05:00
+                                   say `2026-11-01T01:30:00-04:00` or `2026-11-01T01:30:00-05:00`
+    9                            `9` could be a time of day, or a number of minutes or hours
+                                   say `9:00`, `in 9m` or `in 9h`
+    03/04/2026                   `03/04/2026` is read as different days in different countries
+                                   say year, month, day and time: `2026-12-01 9:00`
+    -2h                          `-2h` is not a time
+                                   say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
+                                 a time is not an empty text
+                                   say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
+    ");
+    // Midnight is left out there.
+    let from = parse_from("2027-04-30", WEDNESDAY.parse().expect("an instant"), &zone("Africa/Cairo"));
+    assert_eq!(from.expect("a day").to_string(), "2027-04-29T22:00:00Z");
+}
+
+#[test]
+fn nobody_waits_for_yesterday() {
+    insta::assert_snapshot!(table(WEDNESDAY, &["yesterday", "yesterday 9:00"]), @"
+    yesterday                    `yesterday` has passed: it was 2026-11-17 00:00
+                                   say a time to come: `tomorrow 0:00`, `in 1h`
+    yesterday 9:00               `yesterday 9:00` has passed: it was 2026-11-17 09:00
+                                   say a time to come: `tomorrow 9:00`, `in 1h`
+    ");
+}
+
 /// What may be either of two days is not guessed. On a Wednesday, `next wednesday` is never today.
 #[test]
 fn a_weekday_that_may_be_two_days_is_refused_with_both() {
@@ -369,6 +453,10 @@ proptest! {
         match parse_at(&text, now, &zone("Europe/Berlin")) {
             Ok(at) => prop_assert!(at > now),
             Err(refusal) => prop_assert!(refusal.to_string().len() < 400 && !refusal.hint().is_empty()),
+        }
+        if let Err(refusal) = parse_from(&text, now, &zone("Europe/Berlin")) {
+            let is_of_another = matches!(refusal, BadWhen::Past { .. } | BadWhen::NoTime { .. });
+            prop_assert!(refusal.to_string().len() < 400 && !is_of_another);
         }
     }
 }

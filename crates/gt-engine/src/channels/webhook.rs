@@ -68,13 +68,17 @@ impl Channel for Webhook {
     }
 
     fn deliver(&mut self, parcel: &Parcel, _arrived: &mut dyn FnMut(usize)) -> Result<(), Undelivered> {
-        let is_allowed = |pattern: &String| fits(pattern, &parcel.session);
-        if !self.allow.is_empty() && !self.allow.iter().any(is_allowed) {
-            let key = join(&["channels", &self.name, "allow"]);
-            return Err(Undelivered::for_ever(format!("`{key}` does not name the session {}", parcel.session)));
+        if let Some(why) = refusal(&self.name, &self.allow, &parcel.session) {
+            return Err(Undelivered::for_ever(why));
         }
         self.post(parcel, &letter(parcel).to_string())
     }
+}
+
+/// Why a session may not use a web hook, if it may not.
+pub(super) fn refusal(name: &str, allow: &[String], session: &str) -> Option<String> {
+    let is_allowed = allow.is_empty() || allow.iter().any(|pattern| fits(pattern, session));
+    (!is_allowed).then(|| format!("`{}` does not name the session {session}", join(&["channels", name, "allow"])))
 }
 
 fn letter(parcel: &Parcel) -> Value {

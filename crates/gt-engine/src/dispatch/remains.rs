@@ -79,6 +79,8 @@ impl Dispatcher {
         let words = told.as_ref().map(|telling| &telling.told);
         let reply = agents::reply(words, &log).ok();
         let is_conversation_lost = run.resumes.is_some() && agents::has_lost_conversation(words, &errors);
+        // Many a program says only where it answers why it fails.
+        let last_output = agents::last_error(&errors).or_else(|| words.is_none().then(|| agents::last_error(&log))?);
         Ended {
             run: run.id.clone(),
             code: None,
@@ -90,7 +92,7 @@ impl Dispatcher {
             kept: None,
             patch: None,
             told,
-            last_output: agents::last_error(&errors),
+            last_output,
             reply,
             is_conversation_lost,
         }

@@ -77,6 +77,8 @@ pub struct Slung {
     pub context: Option<String>,
     pub convoy: Option<String>,
     pub reason: Option<String>,
+    /// It is in somebody's hands, and may be free another time.
+    pub is_taken: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +233,9 @@ fn judge<'a>(tx: &Connection, sling: &Sling, id: &str, rigs: &'a [Rig], stamp: &
     match guard(tx, sling, key, &bead, rigs, stamp) {
         Err(StoreError::Refused(refusal)) if sling.is_batch => {
             let outcome = if is_skipped(&refusal) { SlingOutcome::Skipped } else { SlingOutcome::Refused };
-            Ok(Judged::Answered(answer(id, &bead.title, outcome, Some(refusal.to_string()))))
+            let is_taken = matches!(refusal, Refusal::Hooked { .. } | Refusal::Assigned { .. });
+            let answer = answer(id, &bead.title, outcome, Some(refusal.to_string()));
+            Ok(Judged::Answered(Slung { is_taken, ..answer }))
         }
         judged => judged,
     }
@@ -247,7 +251,7 @@ fn is_skipped(refusal: &Refusal) -> bool {
 
 fn answer(bead: &str, title: &str, outcome: SlingOutcome, reason: Option<String>) -> Slung {
     let (bead, title) = (bead.to_owned(), title.to_owned());
-    Slung { bead, title, rig: None, outcome, context: None, convoy: None, reason }
+    Slung { bead, title, rig: None, outcome, context: None, convoy: None, reason, is_taken: false }
 }
 
 /// The guards, in the order in which they are promised; nothing changes before the last of them. // SPEC P3

@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use rusqlite::{OptionalExtension as _, params};
 use serde_json::json;
 
-use super::{Job, JobPlan, SELECT, add, first_slot, from_row, save, settle, tell};
+use super::{Job, JobPlan, SELECT, add, first_slot, from_row, heed, record, save, settle, tell};
 use crate::dispatch::runs::{self, Run};
 use crate::error::{Result, StoreError};
 use crate::rows::micros;
@@ -33,7 +33,7 @@ pub fn beat_of(agent: &str) -> String {
 /// Turns of heartbeats that the clock has brought and nobody has started, with their sessions.
 fn waiting(tx: &rusqlite::Connection) -> Result<Vec<(i64, i64)>> {
     let mut query = tx.prepare_cached(
-        "SELECT turn.id, turn.session FROM job JOIN fire ON fire.job = job.id JOIN turn ON turn.id = fire.turn
+        "SELECT turn.id, turn.session FROM job CROSS JOIN fire ON fire.job = job.id CROSS JOIN turn ON turn.id = fire.turn
          WHERE job.is_beat = 1 AND fire.status = 'running' AND fire.is_manual = 0 AND turn.state = 'waiting'",
     )?;
     Ok(query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
@@ -74,6 +74,7 @@ impl Store {
         self.write(stamp, |tx| {
             let there = all(tx)?;
             for job in there.iter().filter(|job| wanted.of(job).is_none()) {
+                record::miss_overdue(tx, job, "nobody saw to it before the heartbeat was taken away", stamp)?;
                 tx.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([job.id])?;
                 settle::give_up_waiting(tx, job.id, "the heartbeat was taken away", stamp)?;
                 tell(tx, EventType::JobRemoved, job, stamp)?;
@@ -96,13 +97,13 @@ impl Store {
         }
         self.write(stamp, |tx| {
             let stranded = stranded(tx, channels)?;
-            stranded.into_iter().try_fold(0, |n, alert| mail_instead(tx, alert, stamp).map(|()| n + 1))
+            stranded.into_iter().try_fold(0, |n, alert| mail_stranded(tx, alert, stamp).map(|()| n + 1))
         })
     }
 }
 
 /// An alert that waits to be delivered.
-struct Stranded {
+struct Alert {
     parcel: i64,
     fire: i64,
     agent: String,
@@ -110,28 +111,43 @@ struct Stranded {
     text: String,
 }
 
-/// Alerts that wait for any channel but these.
-fn stranded(tx: &rusqlite::Connection, channels: &[&str]) -> Result<Vec<Stranded>> {
-    let mut query = tx.prepare_cached(
+/// Alerts in the outbox that wait, of those parcels that this says.
+fn alerts(tx: &rusqlite::Connection, which: &str, value: &dyn rusqlite::ToSql) -> Result<Vec<Alert>> {
+    let sql = format!(
         "SELECT outbox.id, fire.id, substr(fire.name, length(?1) + 1), channel, text
-         FROM outbox JOIN fire ON fire.turn = CAST(substr(key, 6) AS INTEGER)
+         FROM outbox CROSS JOIN fire ON fire.turn = CAST(substr(key, 6) AS INTEGER)
          WHERE outbox.state = 'waiting' AND key LIKE 'turn-%' AND delivery = 'waiting' AND fire.name LIKE ?1 || '%'
-           AND channel NOT IN (SELECT value FROM json_each(?2)) ORDER BY outbox.id",
-    )?;
-    let rows = query.query_map([PREFIX, &json!(channels).to_string()], |row| {
+           AND {which} ORDER BY +outbox.id"
+    );
+    let mut query = tx.prepare_cached(&sql)?;
+    let rows = query.query_map(params![PREFIX, value], |row| {
         let (parcel, fire, agent, channel, text) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
-        Ok(Stranded { parcel, fire, agent, channel, text })
+        Ok(Alert { parcel, fire, agent, channel, text })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// First it is known to be mailed, so that it counts as told when its parcel is given up.
-fn mail_instead(tx: &rusqlite::Connection, alert: Stranded, stamp: &Stamp) -> Result<()> {
-    let why = settle::no_channel(&alert.channel);
-    let told = settle::mail_alert(tx, &alert.agent, alert.text, &why, stamp)?;
-    settle::note_delivery(tx, alert.fire, &settle::Kept::mailed(told))?;
+/// Alerts that wait for any channel but these.
+fn stranded(tx: &rusqlite::Connection, channels: &[&str]) -> Result<Vec<Alert>> {
+    alerts(tx, "channel NOT IN (SELECT value FROM json_each(?2))", &json!(channels).to_string())
+}
+
+/// A parcel is about to be given up: if it is an alert, the mayor is told instead, and it counts as told.
+pub(crate) fn not_delivered(tx: &rusqlite::Connection, parcel: i64, why: &str, stamp: &Stamp) -> Result<()> {
+    alerts(tx, "outbox.id = ?2", &parcel)?.into_iter().try_for_each(|alert| mail_instead(tx, alert, why, stamp))
+}
+
+fn mail_instead(tx: &rusqlite::Connection, alert: Alert, why: &str, stamp: &Stamp) -> Result<()> {
+    let told = settle::mail_alert(tx, &alert.agent, alert.text, why, stamp)?;
+    settle::note_delivery(tx, alert.fire, &settle::Kept::mailed(told))
+}
+
+/// The letter first, so that it is known to be mailed when its parcel is given up.
+fn mail_stranded(tx: &rusqlite::Connection, alert: Alert, stamp: &Stamp) -> Result<()> {
+    let (parcel, why) = (alert.parcel, settle::no_channel(&alert.channel));
+    mail_instead(tx, alert, &why, stamp)?;
     tx.prepare_cached("UPDATE outbox SET state = 'failed', error = ?2, done_at = ?3 WHERE id = ?1")?
-        .execute(params![alert.parcel, why, micros(stamp.now)])?;
+        .execute(params![parcel, why, micros(stamp.now)])?;
     Ok(())
 }
 
@@ -186,7 +202,7 @@ fn update(tx: &rusqlite::Connection, job: &Job, beat: &Beat, wanted: &Beats, sta
     if is_same && !switches {
         return Ok(());
     }
-    let mut job = job.clone();
+    let (before, mut job) = (job, job.clone());
     let fresh = plan(beat, wanted.interval, stamp)?;
     let is_other_distance = fresh.schedule.text() != job.plan.schedule.text();
     if is_other_distance {
@@ -204,7 +220,14 @@ fn update(tx: &rusqlite::Connection, job: &Job, beat: &Beat, wanted: &Beats, sta
         JobState::Paused | JobState::Disabled => None,
     };
     job.plan.payload = fresh.payload;
+    if job.next_at != before.next_at {
+        record::miss_overdue(tx, before, "nobody saw to it before heartbeats were changed", stamp)?;
+        heed::note_seen(tx, job.id, stamp.now)?;
+    }
     save(tx, &job)?;
+    if job.state == JobState::Paused {
+        settle::give_up_waiting(tx, job.id, "heartbeats were switched off", stamp)?;
+    }
     tell(tx, EventType::JobChanged, &job, stamp)
 }
 
@@ -232,8 +255,8 @@ pub(crate) fn give_way(tx: &rusqlite::Connection, agents: &BTreeSet<String>, sta
     let mut told = Vec::new();
     for agent in agents {
         let mut query = tx.prepare_cached(
-            "SELECT run.id FROM run JOIN turn ON turn.id = run.turn JOIN fire ON fire.id = turn.fire
-             WHERE run.state <> 'ended' AND run.agent = ?1 AND run.stop_at IS NULL AND fire.name = ?2",
+            "SELECT run.id FROM run INDEXED BY run_in_lane CROSS JOIN turn ON turn.id = run.turn CROSS JOIN fire ON fire.id = turn.fire
+             WHERE run.lane IS NOT NULL AND run.state <> 'ended' AND run.agent = ?1 AND run.stop_at IS NULL AND fire.name = ?2",
         )?;
         let beat: Option<String> = query.query_row([agent, &beat_of(agent)], |row| row.get(0)).optional()?;
         let Some(run) = beat.map(|beat| runs::by_id(tx, &beat)).transpose()?.flatten() else { continue };

@@ -3,6 +3,8 @@
 //! The row of a fire and the job's next slot are written together, and the store refuses a second fire of a slot: however
 //! many run the town, and whatever becomes of them, each slot fires at most once.
 
+use std::collections::BTreeMap;
+
 use gt_core::event::EventType;
 use gt_core::job::{Backlog, BadJob, Beat, Fate, FireStatus, JobState, Payload, Schedule, Watch, fates};
 use gt_core::plan::Policy;
@@ -14,6 +16,7 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 
 use super::log::{self, Fire};
+use super::record::{self, Record, first_unseen};
 use super::{Job, SELECT, UNREADABLE, beats, by_id, from_row, heed, require, settle};
 use crate::error::{Result, StoreError};
 use crate::events;
@@ -87,6 +90,8 @@ impl Store {
         if self.next_job_at()?.is_none_or(|at| at > stamp.now) {
             return Ok(Fired::default()); // only who has something to write writes
         }
+        let beats = self.read(|tx| due_beats(tx, stamp.now))?;
+        let ask = &mut ahead(&beats, ask);
         self.write(stamp, |tx| {
             let mut desk = Desk { tx, rules, ask, stamp, fired: Fired::default(), n_records: 0 };
             desk.try_again()?;
@@ -112,6 +117,8 @@ impl Store {
         ask: &mut AskBeat<'_>,
         stamp: &Stamp,
     ) -> std::result::Result<Fire, StoreError> {
+        let known = self.read(|tx| require(tx, name))?;
+        let ask = &mut ahead(beat_in(&known.plan.payload), ask);
         self.write(stamp, |tx| {
             let job = require(tx, name)?;
             if unfinished(tx, job.id)?.is_some() && !job.plan.may_overlap {
@@ -135,6 +142,31 @@ impl Store {
     }
 }
 
+/// Asks about heartbeats before anything is written: who answers reads files, and others want to write meanwhile. What comes
+/// up only then is asked about then.
+fn ahead(beats: &[Beat], ask: &mut AskBeat<'_>) -> impl FnMut(&Beat) -> BeatWord {
+    let words: BTreeMap<String, BeatWord> = beats.iter().map(|beat| (beat.agent.clone(), ask(beat))).collect();
+    move |beat| words.get(&beat.agent).cloned().unwrap_or_else(|| ask(beat))
+}
+
+fn beat_in(payload: &Payload) -> &[Beat] {
+    match payload {
+        Payload::Heartbeat(beat) => std::slice::from_ref(beat),
+        _ => &[],
+    }
+}
+
+/// The heartbeats that are due, or to be tried again.
+fn due_beats(tx: &Connection, now: Timestamp) -> Result<Vec<Beat>> {
+    let sql = format!(
+        "{SELECT} WHERE is_beat = 1 AND (next_at <= ?1
+           OR EXISTS (SELECT 1 FROM fire WHERE fire.job = job.id AND status = 'running' AND retry_at <= ?1))"
+    );
+    let mut query = tx.prepare_cached(&sql)?;
+    let jobs = query.query_map([micros(now)], from_row)?.collect::<rusqlite::Result<Vec<Job>>>()?;
+    Ok(jobs.iter().flat_map(|job| beat_in(&job.plan.payload)).cloned().collect())
+}
+
 fn due(tx: &Connection, now: Timestamp) -> Result<Vec<Job>> {
     let sql = format!("{SELECT} WHERE next_at <= ?1 AND next_at IS NOT NULL ORDER BY next_at, id LIMIT {PAGE}");
     let mut query = tx.prepare_cached(&sql)?;
@@ -156,17 +188,6 @@ pub(crate) fn runs_beside(tx: &Connection, turn: i64) -> Result<bool> {
                  JOIN turn ON turn.id = other.turn
                WHERE mine.turn = ?1 AND NOT may_overlap AND turn.state = 'live'";
     Ok(tx.prepare_cached(sql)?.exists([turn])?)
-}
-
-/// The first slot of a job that nobody has seen to; `None`: there is none until now. What a clock that was wrong for a while
-/// would bring once more is not seen to again.
-fn first_unseen(job: &Job, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-    let first = job.next_at?;
-    let is_once = matches!(job.plan.schedule, Schedule::At(_));
-    if is_once || first > job.peak_at || now < job.peak_at {
-        return Some(first);
-    }
-    job.plan.schedule.next(job.peak_at, zone).filter(|first| *first <= now)
 }
 
 /// Whoever fires, with all that it takes.
@@ -303,29 +324,9 @@ impl Desk<'_, '_> {
         why: Option<&str>,
         is_manual: bool,
     ) -> Result<Option<i64>> {
-        let is_over = status != FireStatus::Running;
-        let n = self
-            .tx
-            .prepare_cached(
-                "INSERT INTO fire (job, name, slot, is_manual, status, attempt, retries, failures_max, made_at, ended_at, error)
-                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
-                 WHERE ?5 <> 'missed' OR NOT EXISTS (SELECT 1 FROM fire WHERE job = ?1 AND slot = ?3 AND status <> 'missed')
-                 ON CONFLICT DO NOTHING",
-            )?
-            .execute(params![
-                job.id,
-                job.name(),
-                micros(slot),
-                is_manual,
-                status.as_str(),
-                i64::from(!is_over),
-                job.plan.retries.unwrap_or(self.rules.retries) * u32::from(self.rules.may_retry),
-                self.rules.failures_max,
-                micros(self.stamp.now),
-                is_over.then(|| micros(self.stamp.now)),
-                why,
-            ])?;
-        Ok((n > 0).then(|| self.tx.last_insert_rowid()))
+        let retries = job.plan.retries.unwrap_or(self.rules.retries) * u32::from(self.rules.may_retry);
+        let failures_max = self.rules.failures_max;
+        Record { job, slot, status, why, is_manual, retries, failures_max }.write(self.tx, self.stamp)
     }
 
     fn leave_out(&mut self, job: &Job, slot: Timestamp, status: FireStatus, why: &str) -> Result<()> {
@@ -336,27 +337,23 @@ impl Desk<'_, '_> {
     }
 
     fn note_left_out(&mut self, job: &Job, slot: Timestamp, status: FireStatus, why: &str) -> Result<()> {
-        settle::note_last(self.tx, job.id, slot, status)?;
+        record::tell_left_out(self.tx, job, slot, status, why, self.stamp)?;
         if status == FireStatus::Skipped {
             self.fired.skipped.push((job.name().to_owned(), why.to_owned()));
-            let data = json!({ "job": job.name(), "slot": slot, "reason": why });
-            return events::append(self.tx, self.stamp, EventType::JobSkipped, None, &data);
+            return Ok(());
         }
         match self.fired.missed.iter_mut().find(|(name, _)| name == job.name()) {
             Some((_, n)) => *n += 1,
             None => self.fired.missed.push((job.name().to_owned(), 1)),
         }
-        let data = json!({ "job": job.name(), "slot": slot, "reason": why });
-        events::append(self.tx, self.stamp, EventType::JobMissed, None, &data)
+        Ok(())
     }
 
     /// One record for all slots up to the last of them.
     fn miss_many(&mut self, job: &Job, first: Timestamp, last: Timestamp) -> Result<()> {
         let why = "no daemon watched the clock then, nor at the times after it";
         self.leave_out(job, first, FireStatus::Missed, why)?;
-        let sql = "UPDATE fire SET until = ?3 WHERE job = ?1 AND slot = ?2 AND status = 'missed'";
-        self.tx.prepare_cached(sql)?.execute(params![job.id, micros(first), micros(last)])?;
-        Ok(())
+        record::extend(self.tx, job, first, last)
     }
 
     /// Tries again what failed, now that its time has come.
@@ -374,7 +371,7 @@ impl Desk<'_, '_> {
             match self.what_to_say(&job)? {
                 BeatWord::Ask(text) => {
                     let attempt = fire.attempt + 1;
-                    let sql = "UPDATE fire SET retry_at = NULL, attempt = ?2 WHERE id = ?1";
+                    let sql = "UPDATE fire SET retry_at = NULL, attempt = ?2, turn = NULL WHERE id = ?1";
                     self.tx.prepare_cached(sql)?.execute(params![id, attempt])?;
                     self.begin(&job, id, fire.slot, attempt, &text)?;
                     self.fired.n_fired += 1;
@@ -415,8 +412,8 @@ impl Desk<'_, '_> {
         let command = job.plan.payload.command().map(|command| json!(command).to_string());
         let timeout = job.plan.timeout.or(self.rules.timeout).map(|span| span.as_micros() as i64);
         self.tx
-            .prepare_cached("UPDATE turn SET fire = ?2, command = ?3, timeout = ?4 WHERE id = ?1")?
-            .execute(params![turn, fire, command, timeout])?;
+            .prepare_cached("UPDATE turn SET fire = ?2, attempt = ?3, command = ?4, timeout = ?5 WHERE id = ?1")?
+            .execute(params![turn, fire, attempt, command, timeout])?;
         self.tx.prepare_cached("UPDATE fire SET turn = ?2 WHERE id = ?1")?.execute(params![fire, turn])?;
         Ok(())
     }

@@ -71,6 +71,12 @@ fn go_on(tx: &Connection, mut job: Job, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
+/// By what clock its next slot was found: if that was far ahead, it is found anew.
+pub(super) fn note_seen(tx: &Connection, job: i64, now: Timestamp) -> Result<()> {
+    tx.prepare_cached("UPDATE job SET seen_at = ?2 WHERE id = ?1")?.execute([job, micros(now)])?;
+    Ok(())
+}
+
 /// The last time that lies in whole spans before or after the anchor, and not after now.
 fn before(anchor: Timestamp, span: SignedDuration, now: Timestamp) -> Timestamp {
     let (anchor, span, now) = (micros(anchor), span.as_micros().max(1), micros(now));

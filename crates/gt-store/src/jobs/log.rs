@@ -32,15 +32,32 @@ pub struct Fire {
     pub retry_at: Option<Timestamp>,
     pub error: Option<String>,
     pub turn: Option<i64>,
+    /// Whether an attempt is being made; else one that is not over waits to be started, or to be tried again.
+    pub is_live: bool,
     pub run: Option<String>,
     pub usage: Usage,
     /// `none`, `waiting`, `delivered`, `failed`, `suppressed`, `repeated` or `mailed`; `None`: it is not over.
     pub delivery: Option<String>,
     /// Why it is not delivered, or not yet.
     pub delivery_error: Option<String>,
+    /// The attempts before its last one, the first first; where somebody asked for the log.
+    pub earlier: Vec<Attempt>,
     pub(crate) job_id: i64,
     pub(crate) retries: i64,
     pub(crate) failures_max: i64,
+}
+
+/// An attempt at a fire that failed, after which there was another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// Which it was, from 1.
+    pub number: i64,
+    /// The last run of it; `None`: none was even claimed.
+    pub run: Option<String>,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub error: Option<String>,
+    pub usage: Usage,
 }
 
 impl Fire {
@@ -54,7 +71,8 @@ const SELECT: &str =
     "SELECT id, name, slot, until, is_manual, status, attempt, made_at, started_at, ended_at, retry_at, error, turn,
     run, tokens_in, tokens_out, tokens_cached, cost, delivery, delivery_error, job, retries, failures_max,
     CASE delivery WHEN 'waiting' THEN (SELECT error FROM outbox WHERE key = 'turn-' || turn) END,
-    CASE delivery WHEN 'waiting' THEN (SELECT next_at FROM outbox WHERE key = 'turn-' || turn AND next_at > made_at) END
+    CASE delivery WHEN 'waiting' THEN (SELECT next_at FROM outbox WHERE key = 'turn-' || turn AND next_at > made_at) END,
+    status = 'running' AND EXISTS (SELECT 1 FROM turn WHERE turn.id = fire.turn AND turn.state = 'live')
     FROM fire";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Fire> {
@@ -73,10 +91,12 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Fire> {
         retry_at: time(10)?,
         error: row.get(11)?,
         turn: row.get(12)?,
+        is_live: row.get(25)?,
         run: row.get(13)?,
         usage: usage(row, 14)?,
         delivery: row.get(18)?,
         delivery_error: row.get::<_, Option<String>>(19)?.or(why_it_waits(row.get(23)?, time(24)?)),
+        earlier: Vec::new(),
         job_id: row.get(20)?,
         retries: row.get(21)?,
         failures_max: row.get(22)?,
@@ -134,16 +154,24 @@ impl Store {
     /// Fires, the newest first.
     pub fn fires(&mut self, filter: &FireFilter) -> std::result::Result<Vec<Fire>, StoreError> {
         let beats = || Value::from(format!("{}%", super::beats::PREFIX));
-        self.read(|tx| match &filter.of {
-            FiresOf::One(name) => of_one(tx, name, filter),
-            FiresOf::Jobs => select(tx, "name NOT LIKE ?1", &beats(), filter, filter.limit),
-            FiresOf::Beats => select(tx, "name LIKE ?1", &beats(), filter, filter.limit),
+        self.read(|tx| {
+            let mut fires = match &filter.of {
+                FiresOf::One(name) => of_one(tx, name, filter),
+                FiresOf::Jobs => select(tx, "name NOT LIKE ?1", &beats(), filter, filter.limit),
+                FiresOf::Beats => select(tx, "name LIKE ?1", &beats(), filter, filter.limit),
+            }?;
+            fires.iter_mut().try_for_each(|fire| tell_earlier(tx, fire))?;
+            Ok(fires)
         })
     }
 
     /// One of them.
     pub fn fire(&mut self, id: i64) -> std::result::Result<Option<Fire>, StoreError> {
-        self.read(|tx| by_id(tx, id))
+        self.read(|tx| {
+            let mut fire = by_id(tx, id)?;
+            fire.iter_mut().try_for_each(|fire| tell_earlier(tx, fire))?;
+            Ok(fire)
+        })
     }
 
     /// Notes why something waits that is for any channel but these, which are all that run; says whether that is new. Once
@@ -172,6 +200,26 @@ impl Store {
             Ok(tx.execute("DELETE FROM fire WHERE ended_at < ?1 AND ended_at IS NOT NULL", [before])?)
         })
     }
+}
+
+/// Adds the attempts before the last one.
+fn tell_earlier(tx: &Connection, fire: &mut Fire) -> Result<()> {
+    if fire.attempt < 2 {
+        return Ok(());
+    }
+    let mut query = tx.prepare_cached(
+        "SELECT turn.run, run.started_at, turn.ended_at, turn.error, run.tokens_in, run.tokens_out, run.tokens_cached, run.cost,
+           coalesce(turn.attempt, row_number() OVER (ORDER BY turn.id))
+         FROM turn LEFT JOIN run ON run.id = turn.run WHERE turn.fire = ?1 AND turn.id IS NOT ?2 ORDER BY turn.id",
+    )?;
+    let attempts = query.query_map(params![fire.id, fire.turn], |row| {
+        let time = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(timestamp));
+        let (started_at, ended_at) = (time(1)?, time(2)?);
+        let (number, usage) = (row.get(8)?, usage(row, 4)?);
+        Ok(Attempt { number, run: row.get(0)?, started_at, ended_at, error: row.get(3)?, usage })
+    })?;
+    fire.earlier = attempts.collect::<rusqlite::Result<_>>()?;
+    Ok(())
 }
 
 /// Those of the job that has this name or id; and if it is a name, of those that had it and are gone.

@@ -47,6 +47,9 @@ pub(crate) struct Answer {
 /// The exit code of our own program for what can be done later.
 const NOT_NOW: i32 = 5;
 
+/// Why something failed that said nothing of it.
+const UNKNOWN: &str = "nobody knows why";
+
 /// That nothing is delivered.
 pub(super) struct Kept {
     word: &'static str,
@@ -247,10 +250,12 @@ fn answer(
         // That a heartbeat failed is no alert; whoever looks sees it, and it stops itself.
         (FireStatus::Cancelled | FireStatus::Skipped, _) | (_, Some((_, Payload::Heartbeat(_)))) => Err(Kept::NONE),
         (FireStatus::Ok, _) if reply.trim().is_empty() => Err(Kept::NONE),
-        (FireStatus::Ok, _) if heartbeat::wants_silence(reply) => Err(Kept::SILENT),
+        (FireStatus::Ok, Some((_, payload))) if payload.command().is_none() && heartbeat::wants_silence(reply) => {
+            Err(Kept::SILENT)
+        }
         (FireStatus::Ok, _) => to_its_place(reply.to_owned()),
         _ => {
-            let why = attempt.error.unwrap_or("nobody knows why");
+            let why = attempt.error.unwrap_or(UNKNOWN);
             to_its_place(format!("The job {} failed: {why}.", fire.job))
         }
     })
@@ -341,18 +346,17 @@ fn learn(
     stamp: &Stamp,
 ) -> Result<()> {
     note_last(tx, job.id, fire.slot, status)?;
-    if status == FireStatus::Cancelled && job.state == JobState::Paused {
-        return Ok(()); // whoever paused it says what becomes of it
+    let is_once = matches!(job.plan.schedule, Schedule::At(_));
+    let is_given_up = status == FireStatus::Cancelled && job.state != JobState::Active;
+    if is_given_up || job.state == JobState::Disabled && !is_once {
+        return Ok(()); // it rests, and whoever has it go on begins anew
     }
     if is_its_end(tx, &job, fire)? {
         return match status {
             FireStatus::Ok => forget(tx, &job, stamp),
-            _ => disable(
-                tx,
-                &job,
-                &format!("it ran once, and that was {}: {}", status.as_str(), error.unwrap_or("nobody knows why")),
-                stamp,
-            ),
+            // Whoever has run by hand what rests already sees how that ends.
+            _ if fire.is_manual && job.state == JobState::Disabled => Ok(()),
+            _ => disable(tx, &job, &only_run_words(status, error), stamp),
         };
     }
     // Whoever runs it by hand sees how that ends; it says nothing against the times that come by themselves.
@@ -366,14 +370,25 @@ fn learn(
     };
     tx.prepare_cached("UPDATE job SET failures = ?2 WHERE id = ?1")?.execute(params![job.id, job.failures])?;
     if fire.failures_max > 0 && job.failures >= fire.failures_max && job.state == JobState::Active {
-        let why = format!(
-            "it failed {} times in a row, the last time so: {}",
-            job.failures,
-            error.unwrap_or("nobody knows why")
-        );
+        let error = error.unwrap_or(UNKNOWN);
+        let why = match job.failures {
+            1 => format!("it failed: {error}"),
+            n => format!("it failed {n} times in a row, the last time so: {error}"),
+        };
         return disable(tx, &job, &why, stamp);
     }
     Ok(())
+}
+
+/// Why a job that runs once rests.
+fn only_run_words(status: FireStatus, error: Option<&str>) -> String {
+    let what = match status {
+        FireStatus::Timeout => "its only run took too long",
+        FireStatus::Cancelled => "its only run was cancelled",
+        FireStatus::Skipped | FireStatus::Missed => "its only time was left out",
+        FireStatus::Failed | FireStatus::Running | FireStatus::Ok => "its only run failed",
+    };
+    format!("{what}: {}", error.unwrap_or(UNKNOWN))
 }
 
 /// Whether a job that runs once has had its run. One that is run by hand before its time, or has got another time since,
@@ -398,8 +413,9 @@ pub(super) fn disable(tx: &Connection, job: &Job, why: &str, stamp: &Stamp) -> R
     save(tx, &job)?;
     let data = json!({ "job": job.name(), "id": job.id(), "reason": why, "failures": job.failures });
     events::append(tx, stamp, EventType::JobDisabled, None, &data)?;
-    let (what, then) = if job.is_beat {
-        (format!("the {} stopped itself", job.plan.payload.words()), "gt heartbeat enable".to_owned())
+    give_up_waiting(tx, job.id, "its job was disabled", stamp)?;
+    let (what, then) = if let Payload::Heartbeat(beat) = &job.plan.payload {
+        (format!("the {} stopped itself", job.plan.payload.words()), format!("gt heartbeat enable {}", beat.agent))
     } else {
         (format!("the job {} is disabled", job.name()), then(&job))
     };

@@ -11,6 +11,7 @@ use gt_core::plan::{Policy, TroubleOf};
 use gt_core::session::TurnOutcome;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::json;
 
 use super::arrive::INTERRUPTED;
 use super::{refresh, turns};
@@ -22,7 +23,7 @@ use crate::jobs::{beats, fire};
 use crate::rows::{micros, timestamp};
 use crate::store::{Stamp, Store};
 
-/// Turns looked at in a lane before it counts as held up as a whole: beyond so many are the next pass's.
+/// Turns that are read together.
 const PAGE: usize = 256;
 
 /// A turn that was claimed and is to be started.
@@ -177,13 +178,16 @@ pub(crate) fn claim_turns(
 /// What is left of every limit.
 struct Room<'a> {
     lanes: &'a Lanes,
+    default_agent: &'a str,
     active: BTreeMap<String, usize>,
     /// Agents that are held up, with no account named.
     held_up: BTreeSet<String>,
     starts_left: Option<usize>,
     /// Runs whose place somebody has already.
     lent: BTreeSet<String>,
-    /// Agents without a place left, whom somebody has asked something.
+    /// Agents without a place left, as far as that was seen.
+    full: BTreeSet<String>,
+    /// Those of them whom somebody has asked something.
     wanted: BTreeSet<String>,
 }
 
@@ -206,10 +210,12 @@ impl<'a> Room<'a> {
         let lent = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         Ok(Some(Room {
             lanes: &policy.lanes,
+            default_agent: &policy.default_agent,
             active: active(tx, &policy.lanes)?,
             held_up: held_up.collect(),
             starts_left: policy.starts_per_second.map(|limit| scene::starts_left(tx, limit, now)).transpose()?,
             lent,
+            full: BTreeSet::new(),
             wanted: BTreeSet::new(),
         }))
     }
@@ -220,6 +226,11 @@ impl<'a> Room<'a> {
 
     fn has_starts(&self) -> bool {
         self.starts_left != Some(0)
+    }
+
+    fn note_full(&mut self, agent: String, is_asked: bool) {
+        self.wanted.extend(is_asked.then(|| agent.clone()));
+        self.full.insert(agent);
     }
 
     fn take(&mut self, place: &Place) {
@@ -255,6 +266,7 @@ struct Next {
     fire: Option<FireOf>,
 }
 
+/// Looks through a lane, as far as it takes: however many cannot start, one behind them may.
 fn claim_in(
     tx: &Connection,
     claimant: &mut Claimant<'_>,
@@ -265,56 +277,87 @@ fn claim_in(
 ) -> Result<()> {
     let lane = room.lanes.resolve(stored).to_owned();
     let is_free = room.is_free(&lane);
-    for next in page(tx, stored, is_free, stamp.now)? {
-        if !room.has_starts() {
+    let mut after = 0;
+    loop {
+        let page = page(tx, stored, is_free, room, after, stamp.now)?;
+        let is_last = page.len() < PAGE;
+        after = page.last().map_or(after, |next| next.id);
+        for next in page {
+            if !room.has_starts() {
+                return Ok(());
+            }
+            claimed.extend(claim_one(tx, claimant, next, &lane, room, stamp)?);
+        }
+        // In a lane that is full by now only those can start that somebody waits for, and they are looked for by themselves.
+        if is_last || is_free && !room.is_free(&lane) {
             return Ok(());
         }
-        let agent = next.agent.clone().unwrap_or_else(|| claimant.policy.default_agent.clone());
-        if room.held_up.contains(&agent) {
-            continue;
-        }
-        if next.is_beat() && beats::is_answering(tx, &agent)? {
-            turns::end(tx, next.id, TurnOutcome::Dropped, None, Some(&beats::busy(&agent)), stamp)?;
-            refresh(tx, next.session)?;
-            continue;
-        }
-        // A group runs several turns at once, and a job that was changed had another session; but it runs only once at a time.
-        if next.fire.is_some() && fire::runs_beside(tx, next.id)? {
-            continue;
-        }
-        let is_full = is_agent_full(tx, claimant.policy, &agent)?;
-        let place = if room.is_free(&lane) && !is_full {
-            Some(Place { lane: lane.clone(), rides: None })
-        } else {
-            lender(tx, &next, room, is_full.then_some(&agent))?
-        };
-        let Some(place) = place else {
-            room.wanted.extend(Some(agent).filter(|_| is_full && next.fire.is_none()));
-            continue;
-        };
-        let run = (claimant.new_run)();
-        claimed.push(next.write(tx, run, agent, &place, claimant, stamp)?);
-        room.take(&place);
     }
-    Ok(())
+}
+
+/// Claims a turn, if there is room for it.
+fn claim_one(
+    tx: &Connection,
+    claimant: &mut Claimant<'_>,
+    next: Next,
+    lane: &str,
+    room: &mut Room<'_>,
+    stamp: &Stamp,
+) -> Result<Option<Turn>> {
+    let agent = next.agent.clone().unwrap_or_else(|| claimant.policy.default_agent.clone());
+    if next.is_beat() && beats::is_answering(tx, &agent)? {
+        turns::end(tx, next.id, TurnOutcome::Dropped, None, Some(&beats::busy(&agent)), stamp)?;
+        refresh(tx, next.session)?;
+        return Ok(None);
+    }
+    // A group runs several turns at once, and a job that was changed had another session; but it runs only once at a time.
+    if next.fire.is_some() && fire::runs_beside(tx, next.id)? {
+        return Ok(None);
+    }
+    let is_full = is_agent_full(tx, claimant.policy, &agent)?;
+    let place = if room.is_free(lane) && !is_full {
+        Some(Place { lane: lane.to_owned(), rides: None })
+    } else {
+        lender(tx, &next, room, is_full.then_some(&agent))?
+    };
+    let Some(place) = place else {
+        if is_full {
+            room.note_full(agent, next.fire.is_none());
+        }
+        return Ok(None);
+    };
+    let run = (claimant.new_run)();
+    let turn = next.write(tx, run, agent, &place, claimant, stamp)?;
+    room.take(&place);
+    Ok(Some(turn))
 }
 
 /// Sessions that runs wait for.
 const AWAITED: &str = "(SELECT session FROM turn WHERE parent IS NOT NULL AND state <> 'ended')";
 
-/// The first of those that could start in a lane; in one that is full, only those of sessions that somebody waits for.
-fn page(tx: &Connection, lane: &str, is_free: bool, now: Timestamp) -> Result<Vec<Next>> {
+/// Who is asked, if not said: the default agent.
+const AGENT: &str = "coalesce(turn.agent, session.agent, ?5)";
+
+/// The first of those after a turn that could start in a lane; in one that is full, only those of sessions that somebody waits
+/// for. Whose agent is held up cannot, nor whose agent is known to have no place, unless somebody lends it one.
+fn page(tx: &Connection, lane: &str, is_free: bool, room: &Room<'_>, after: i64, now: Timestamp) -> Result<Vec<Next>> {
     let only = if is_free { String::new() } else { format!("AND turn.session IN {AWAITED}") };
     let sql = format!(
         "SELECT turn.id, turn.session, key, coalesce(turn.agent, session.agent), text, turn.session IN {AWAITED},
            conversation, talks_to, n_live, is_apart, {FIRE}
          FROM session JOIN turn ON turn.id = session.next_turn LEFT JOIN fire ON fire.id = turn.fire
-         WHERE next_turn IS NOT NULL AND next_lane = ?1 AND next_at <= ?2 {only}
+         WHERE next_turn > ?4 AND next_turn IS NOT NULL AND next_lane = ?1 AND next_at <= ?2 {only}
+           AND {AGENT} NOT IN (SELECT value FROM json_each(?6))
+           AND (turn.fire IS NOT NULL OR turn.session IN {AWAITED} OR {AGENT} NOT IN (SELECT value FROM json_each(?7)))
+           AND (turn.fire IS NULL OR turn.session IN {AWAITED} OR {AGENT} NOT IN (SELECT value FROM json_each(?8)))
            AND (n_live = 0 OR NOT EXISTS (SELECT 1 FROM turn AS old JOIN run ON run.id = old.run
                   WHERE old.session = session.id AND old.state = 'live' AND run.stop_reason = ?3)) ORDER BY next_turn LIMIT {PAGE}"
     );
     let mut query = tx.prepare_cached(&sql)?;
-    let rows = query.query_map(params![lane, micros(now), INTERRUPTED], |row| {
+    let names = |agents: &BTreeSet<String>| json!(agents).to_string();
+    let (held_up, wanted, full) = (names(&room.held_up), names(&room.wanted), names(&room.full));
+    let values = params![lane, micros(now), INTERRUPTED, after, room.default_agent, held_up, wanted, full];
+    let rows = query.query_map(values, |row| {
         Ok(Next {
             id: row.get(0)?,
             session: row.get(1)?,

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::arrive::Address;
 use crate::error::{Result, StoreError};
 use crate::events;
+use crate::jobs::beats;
 use crate::rows::{micros, timestamp};
 use crate::store::{Stamp, Store};
 
@@ -201,6 +202,9 @@ impl Store {
         stamp: &Stamp,
     ) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {
+            if again_at.is_none() {
+                beats::not_delivered(tx, parcel.id, error, stamp)?;
+            }
             let sql = "UPDATE outbox SET tries = tries + 1, error = ?2, next_at = coalesce(?3, next_at),
                          state = CASE WHEN ?3 IS NULL THEN 'failed' ELSE 'waiting' END,
                          done_at = CASE WHEN ?3 IS NULL THEN ?4 END WHERE id = ?1 AND state = 'waiting'";

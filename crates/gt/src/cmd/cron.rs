@@ -15,12 +15,12 @@ mod what;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use gt_core::job::{BadJob, Schedule};
+use gt_core::job::{BadJob, JobState, Schedule};
 use gt_core::refusal::Refusal;
 use gt_core::text::one_line;
-use gt_store::{JobPlan, Store};
-use jiff::Timestamp;
+use gt_store::{Job, JobPlan, Stage, Store, UnderWay, beat_of};
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -97,19 +97,72 @@ pub(crate) fn clock_words(at: Timestamp, tz: &str) -> String {
     at.strftime(&format!("%a %Y-%m-%d {seconds} %:z")).to_string()
 }
 
-/// How far off a time is: `in 2h 5m`, `3m ago`.
+/// How far off a time is: `in 2h 5m`, `3m ago`. As near as its unit allows, so that `in 2h` is read back as that.
 pub(crate) fn off_words(at: Timestamp, now: Timestamp) -> String {
-    let seconds = at.duration_since(now).as_secs();
-    let (days, hours, minutes) = (seconds.abs() / 86_400, seconds.abs() / 3600 % 24, seconds.abs() / 60 % 60);
-    let span = match (days, hours, minutes) {
-        (0, 0, 0) => format!("{}s", seconds.abs()),
-        (0, 0, minutes) => format!("{minutes}m"),
-        (0, hours, 0) => format!("{hours}h"),
-        (0, hours, minutes) => format!("{hours}h {minutes}m"),
-        (days, 0, _) => format!("{days}d"),
-        (days, hours, _) => format!("{days}d {hours}h"),
+    let span = at.duration_since(now).abs();
+    if at <= now { format!("{} ago", span_words(span)) } else { format!("in {}", span_words(span.max(SECOND))) }
+}
+
+/// The same for what comes next: a time that has come is due.
+pub(crate) fn next_words(at: Timestamp, now: Timestamp) -> String {
+    let off = off_words(at, now);
+    if at <= now { format!("due {off}") } else { off }
+}
+
+/// What a job is at, in words.
+pub(crate) fn under_way_words(at: &UnderWay, now: Timestamp) -> String {
+    let words = match at.stage {
+        Stage::Runs { since: Some(since) } => format!("runs now, started {}", off_words(since, now)),
+        Stage::Runs { since: None } => "starts now".to_owned(),
+        Stage::Waits => "waits for its turn".to_owned(),
+        Stage::TriedAgain { at } => return again_words(at, now),
     };
-    if at <= now { format!("{span} ago") } else { format!("in {span}") }
+    if at.attempt > 1 { format!("{words}, attempt {}", at.attempt) } else { words }
+}
+
+/// That something has failed, and when it is tried again.
+fn again_words(at: Timestamp, now: Timestamp) -> String {
+    if at <= now {
+        "failed, waits to be tried again".to_owned()
+    } else {
+        format!("failed, tried again {}", off_words(at, now))
+    }
+}
+
+const SECOND: SignedDuration = SignedDuration::from_secs(1);
+
+fn span_words(span: SignedDuration) -> String {
+    let nearest = |unit: i64| (span + SignedDuration::from_millis(unit * 500)).as_secs() / unit;
+    match (nearest(1), nearest(60), nearest(3600)) {
+        (0, ..) => "0s".to_owned(),
+        (seconds @ ..600, ..) => two_units([(seconds / 60, "m"), (seconds % 60, "s")]),
+        (_, minutes @ ..1440, _) => two_units([(minutes / 60, "h"), (minutes % 60, "m")]),
+        (.., hours) => two_units([(hours / 24, "d"), (hours % 24, "h")]),
+    }
+}
+
+/// Numbers with their units, without those that are zero.
+fn two_units(parts: [(i64, &str); 2]) -> String {
+    let shown = parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n}{unit}"));
+    shown.collect::<Vec<_>>().join(" ")
+}
+
+/// The agent whose heartbeat a job of that name is.
+pub(crate) fn beat_agent(name: &str) -> Option<String> {
+    name.strip_prefix(beat_of("").as_str()).map(one_line)
+}
+
+/// What has a job go on that rests, as it is typed.
+pub(crate) fn go_on_command(job: &Job) -> String {
+    let name = shown(job.name());
+    match (beat_agent(job.name()), &job.plan.schedule) {
+        // One that rests for a reason, and has not failed, rests because all do.
+        (Some(_), _) if job.state == JobState::Paused && job.why.is_some() => "gt heartbeat enable".to_owned(),
+        (Some(agent), _) => format!("gt heartbeat enable {agent}"),
+        (None, Schedule::At(_)) if job.state == JobState::Disabled => format!("gt cron edit {name} --at TIME"),
+        (None, Schedule::Broken { .. }) => format!("gt cron edit {name} --cron EXPR"),
+        (None, _) => format!("gt cron resume {name}"),
+    }
 }
 
 /// A name as it may be shown.

@@ -100,14 +100,35 @@ fn require(town: &Town, settings: &Settings, store: &mut Store, agent: &str) -> 
     if let Some(job) = there.into_iter().find(|job| job.name() == beat_of(agent)) {
         return Ok(job);
     }
-    let path = jobs::file_of(town, settings, agent);
-    if path.is_file() && !settings.config.boolean("heartbeat.enabled") {
-        let words = format!("heartbeats are switched off, and `{}` has none yet", one_line(agent));
-        return Err(Failure::new(Kind::Refused, words).hint("`gt heartbeat enable`"));
+    let has_file = jobs::file_of(town, settings, agent).is_file();
+    let is_off = !settings.config.boolean("heartbeat.enabled");
+    Err(if has_file && is_off { none_while_off(agent) } else { none_of(town, settings, agent) })
+}
+
+/// The agents that are named, each once, if all of them have heartbeats or are to have some; changes nothing.
+fn known(town: &Town, settings: &Settings, store: &mut Store, agents: &[String]) -> Result<Vec<String>, Failure> {
+    let beating = jobs::beating(town, settings, &store.beats()?);
+    let mut known: Vec<String> = Vec::new();
+    for agent in agents {
+        match beating.contains(agent) {
+            false => return Err(none_of(town, settings, agent)),
+            true if known.contains(agent) => (),
+            true => known.push(agent.clone()),
+        }
     }
+    Ok(known)
+}
+
+fn none_of(town: &Town, settings: &Settings, agent: &str) -> Failure {
+    let path = jobs::file_of(town, settings, agent);
     let shown = path.strip_prefix(town.root()).unwrap_or(&path).display().to_string();
-    let failure = Failure::new(Kind::NotFound, format!("there is no heartbeat of `{}`", one_line(agent)));
-    Err(failure.hint(format!("write what to look after into `{}`", one_line(&shown))))
+    Failure::new(Kind::NotFound, format!("there is no heartbeat of `{}`", one_line(agent)))
+        .hint(format!("write what to look after into `{}`", one_line(&shown)))
+}
+
+fn none_while_off(agent: &str) -> Failure {
+    let words = format!("heartbeats are switched off, and `{}` has none yet", one_line(agent));
+    Failure::new(Kind::Refused, words).hint("`gt heartbeat enable`")
 }
 
 fn logs(context: &Context, args: &LogsArgs) -> Result<(), Failure> {

@@ -35,7 +35,7 @@ pub(crate) struct SendArgs {
     #[arg(value_name = "SESSION")]
     session: String,
     /// What to say; `-` reads it from standard input
-    #[arg(value_name = "TEXT")]
+    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     text: String,
     /// Count the turn in this lane
     #[arg(long, value_name = "LANE")]

@@ -34,7 +34,7 @@ pub(crate) struct SlingArgs {
     #[command(flatten)]
     work: WorkArgs,
     /// Make a bead with this title, and sling it
-    #[arg(long, value_name = "TITLE")]
+    #[arg(long, value_name = "TITLE", allow_hyphen_values = true)]
     new: Option<String>,
     /// Accepted, and changes nothing: a sling never starts a daemon
     #[arg(long)]
@@ -57,7 +57,7 @@ pub(super) struct WorkArgs {
     #[arg(long)]
     force: bool,
     /// Instructions for the agent
-    #[arg(long, short, value_name = "TEXT")]
+    #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
     args: Option<String>,
     /// A variable of the formula; may be repeated
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]
@@ -139,9 +139,21 @@ fn hand_over(context: &Context, request: &Request, how: How) -> Result<ExitCode,
     if waits_for_daemon && answers.iter().any(|answer| answer.outcome == "scheduled") {
         context.note_missing_daemon(&town);
     }
-    let is_refused = answers.iter().any(|answer| answer.outcome == "refused")
-        && answers.iter().all(|answer| ["refused", "skipped"].contains(&answer.outcome));
-    Ok(if is_refused { Kind::Refused.exit_code() } else { ExitCode::SUCCESS })
+    let is_in_vain = answers.iter().all(|answer| ["refused", "skipped"].contains(&answer.outcome));
+    let first = |is_it: fn(&&Answer) -> bool| answers.iter().find(is_it).filter(|_| is_in_vain);
+    let (refused, taken) = (first(|answer| answer.outcome == "refused"), first(|answer| answer.is_taken));
+    match (refused, taken, request.fire) {
+        // Nobody reads the lines above: what the clock brought says in one why nothing came of it.
+        (Some(one), _, Some(_)) => Err(in_vain(Kind::Refused, one)),
+        (None, Some(one), Some(_)) => Err(in_vain(Kind::NotNow, one)),
+        (Some(_), _, None) => Ok(Kind::Refused.exit_code()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn in_vain(kind: Kind, one: &Answer) -> Failure {
+    let why = one.reason.as_deref().unwrap_or("nobody knows why");
+    Failure::new(kind, format!("nothing was slung; {}: {why}", one.bead)).hint(format!("see `gt explain {}`", one.bead))
 }
 
 /// Who was given work does it, and hands none on.
@@ -253,6 +265,8 @@ pub(super) struct Answer {
     pub(super) reason: Option<String>,
     /// It was tried, and did not start.
     has_failed: bool,
+    /// It is in somebody's hands.
+    is_taken: bool,
 }
 
 fn answers(
@@ -300,6 +314,7 @@ fn answer(slung: Slung, started: Option<&Assignment>, outcome: &'static str, rea
         convoy: slung.convoy,
         reason,
         has_failed: false,
+        is_taken: slung.is_taken,
     }
 }
 

@@ -1,5 +1,7 @@
 //! `gt status`: the town on one screen. // SPEC U0
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use gt_core::explain;
 use gt_core::plan::Policy;
@@ -9,12 +11,12 @@ use gt_engine::Town;
 use gt_engine::config::Config;
 use gt_engine::lock::{Holder, Lock};
 use gt_engine::talk::shape;
-use gt_store::{ConvoyProgress, Job, JobOutlook, LaneFigure, MAYOR, Outlook, Plea, Session};
+use gt_store::{ConvoyProgress, Job, JobOutlook, LaneFigure, MAYOR, Outlook, Plea, Session, UnderWay};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::cron::list::job_json;
-use super::cron::{clock_words, off_words};
+use super::cron::{beat_agent, clock_words, go_on_command, next_words};
 use super::polecat::{self, Worker};
 use super::refinery::{self, Queue};
 use super::scheduler::mode;
@@ -48,6 +50,7 @@ struct Screen {
     sessions: Vec<Session>,
     lanes: Vec<LaneFigure>,
     jobs: JobOutlook,
+    under_way: BTreeMap<String, UnderWay>,
     now: Timestamp,
     n_ready: usize,
     config_problem: Option<String>,
@@ -93,6 +96,7 @@ fn look(context: &Context) -> Result<Screen, Failure> {
         sessions: busy,
         lanes,
         jobs: store.job_outlook(limit)?,
+        under_way: store.under_way()?,
         now: context.now(),
         config_problem,
     })
@@ -169,7 +173,12 @@ fn needs(screen: &Screen) -> Option<String> {
     }
     for job in &screen.jobs.disabled {
         let why = one_line(job.why.as_deref().unwrap_or("nobody knows why"));
-        lines.push(format!("  {sign} the job {} is disabled\n      {}", one_line(job.name()), paint(DIM, &why)));
+        let what = match beat_agent(job.name()) {
+            Some(agent) => format!("heartbeat of {agent}"),
+            None => format!("job {}", one_line(job.name())),
+        };
+        let command = go_on_command(job);
+        lines.push(format!("  {sign} the {what} is disabled: `{command}`\n      {}", paint(DIM, &why)));
     }
     match screen.n_unread {
         0 => {}
@@ -247,7 +256,7 @@ fn jobs(screen: &Screen) -> Option<String> {
     let width = screen.jobs.next.iter().map(|job| one_line(job.name()).chars().count()).max().unwrap_or(0);
     let line = |(job, at): (&Job, Timestamp)| {
         let clock = format!("{} ({})", clock_words(at, &job.plan.tz), job.plan.tz);
-        format!("  {:<width$}  {}  {}", one_line(job.name()), off_words(at, screen.now), paint(DIM, &clock))
+        format!("  {:<width$}  {}  {}", one_line(job.name()), next_words(at, screen.now), paint(DIM, &clock))
     };
     let lines = screen.jobs.next.iter().filter_map(|job| Some((job, job.next_at?))).map(line).collect();
     (screen.jobs.n_next > 0).then(|| part("Next by the clock", lines, screen.jobs.n_next))
@@ -291,7 +300,7 @@ fn screen_json(screen: &Screen) -> Value {
             "key": session.key, "running": session.n_live, "waiting": session.n_waiting,
         })).collect::<Vec<_>>(),
         "lanes": screen.lanes.iter().map(shape::lane).collect::<Vec<_>>(),
-        "jobs": screen.jobs.next.iter().chain(&screen.jobs.disabled).map(job_json).collect::<Vec<_>>(),
+        "jobs": screen.jobs.next.iter().chain(&screen.jobs.disabled).map(|job| job_json(job, &screen.under_way)).collect::<Vec<_>>(),
         "convoys": screen.convoys.iter().map(|convoy| json!({
             "id": convoy.id, "title": convoy.title, "completed": convoy.n_done, "total": convoy.n_total,
         })).collect::<Vec<_>>(),

@@ -44,7 +44,7 @@ fn assert_done_once(fleet: &Fleet, beads: &[String]) {
     let (mut started, mut wanted) = (fleet.starts(), beads.to_vec());
     started.sort();
     wanted.sort();
-    assert_eq!(started, wanted, "an agent started twice or never");
+    assert_eq!(started, wanted, "an agent started twice or never\n{}", fleet.story());
     fleet.assert_at_rest(beads);
 }
 
@@ -216,7 +216,8 @@ fn a_sling_killed_before_it_could_wake_the_daemon_is_heard_all_the_same() {
     assert_eq!(output.status.signal(), Some(SIGKILL));
     let since = Instant::now();
     fleet.until_events("run.started", Some(&bead), 1);
-    assert!(since.elapsed() < Duration::from_secs(1), "it took {:?}", since.elapsed());
+    // Sooner than any sweep or patrol would have found it, on however busy a machine.
+    assert!(since.elapsed() < Duration::from_secs(10), "it took {:?}", since.elapsed());
     assert_done_once(&fleet, &[bead]);
 }
 
@@ -319,7 +320,7 @@ fn after_the_whole_machine_went_down_every_run_is_known_to_have_ended_and_tried_
     let died: Vec<&Value> = events.iter().filter(|event| event["data"]["outcome"] == "died").collect();
     assert_eq!(died.len(), 3);
     for end in died {
-        let seen = if place::KEEPS_STATUS { "killed by signal 9" } else { "nobody saw how" };
+        let seen = if place::KEEPS_STATUS { "killed by signal 9" } else { "nobody saw how it ended" };
         assert_eq!(end["data"]["reason"], seen, "{end}");
     }
     assert_eq!(fleet.starts().len(), 8);
@@ -355,7 +356,7 @@ fn agents_outlive_their_keeper_and_their_end_is_seen_and_how_if_anybody_knows() 
     assert_eq!(fleet.starts().len(), 4);
     let first: Vec<&Value> = events.iter().filter(|event| event["type"] == "run.ended").take(3).collect();
     for end in first {
-        let is_known = end["data"]["exit_code"] != Value::Null && end["data"]["reason"] != "nobody saw how";
+        let is_known = end["data"]["exit_code"] != Value::Null && end["data"]["reason"] != "nobody saw how it ended";
         assert_eq!(is_known, place::KEEPS_STATUS, "{end}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::ops::Deref;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
@@ -17,12 +17,39 @@ mod beats;
 mod crashes;
 #[path = "cron/edits.rs"]
 mod edits;
+#[path = "cron/hearts.rs"]
+mod hearts;
+#[path = "cron/lists.rs"]
+mod lists;
 #[path = "cron/missed.rs"]
 mod missed;
+#[path = "cron/next.rs"]
+mod next;
 #[path = "cron/runs.rs"]
 mod runs;
 #[path = "cron/words.rs"]
 mod words;
+
+/// Where the library is that sets the clock. The program that knows leaves something behind in memory under its number, and
+/// fails where one with the same number has done so before.
+fn preload() -> String {
+    for _ in 0..10 {
+        // The one for programs with threads: the other mixes up what several of them read at once.
+        let mut faketime = Command::new("faketime");
+        faketime.args(["-m", "-f", "+0", "printenv", "LD_PRELOAD"]).stdout(Stdio::piped());
+        let told = faketime.spawn().expect("faketime is installed: `cargo xtask test` does that");
+        let number = told.id();
+        let told = told.wait_with_output().expect("it is a child");
+        for left in ["faketime_shm_", "sem.faketime_sem_"] {
+            fs::remove_file(format!("/dev/shm/{left}{number}")).unwrap_or_default();
+        }
+        let path = String::from_utf8(told.stdout).expect("a path").trim().to_owned();
+        if !path.is_empty() {
+            return path;
+        }
+    }
+    panic!("faketime does not say where its library is");
+}
 
 /// A town with a clock of its own: `gt` and all that it starts see what the test sets.
 pub(crate) struct Clocked {
@@ -40,11 +67,7 @@ impl Deref for Clocked {
 impl Clocked {
     /// A town in which it is that time; its daemon looks at the clock each second, since nobody tells it of this one.
     fn at(time: &str) -> Clocked {
-        // The one for programs with threads: the other mixes up what several of them read at once.
-        let told = Command::new("faketime").args(["-m", "-f", "+0", "printenv", "LD_PRELOAD"]).output();
-        let told = told.expect("faketime is installed: `cargo xtask test` does that");
-        let preload = String::from_utf8(told.stdout).expect("a path").trim().to_owned();
-        let clocked = Clocked { fleet: ticking(), preload };
+        let clocked = Clocked { fleet: ticking(), preload: preload() };
         clocked.set_clock(time);
         clocked.set("daemon.heartbeat", "1s");
         clocked

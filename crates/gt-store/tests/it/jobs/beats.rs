@@ -350,15 +350,25 @@ fn the_same_is_not_told_twice_within_a_day() {
 }
 
 #[test]
-fn what_did_not_arrive_was_not_told_and_is_told_again() {
+fn what_cannot_be_delivered_is_a_letter_and_was_told() {
     let mut clock = beating("tg");
     assert_eq!(says(&mut clock, "the sky falls"), "waiting");
     let parcel = clock.town.store.due_parcels("tg", clock.town.now, 9).expect("it answers").remove(0);
-    assert_eq!(says(&mut clock, "the sky falls"), "repeated", "it may still arrive");
+    let later = clock.town.now + SECOND;
+    clock.does(|store, stamp| store.not_delivered(&parcel, "busy", Some(later), stamp)).expect("it is recorded");
+    assert_eq!(clock.letters(), [""; 0], "it may still arrive");
     clock.does(|store, stamp| store.not_delivered(&parcel, "gone for good", None, stamp)).expect("it is recorded");
-    assert_eq!(says(&mut clock, "the sky falls"), "waiting");
+    let last = clock.last(NAME);
+    assert_eq!(
+        (last.delivery.as_deref(), last.delivery_error.as_deref()),
+        (Some("mailed"), Some("gone for good, so the mayor got a letter"))
+    );
+    assert_eq!(
+        clock.rows("SELECT subject || ': ' || body FROM mail"),
+        ["the heartbeat of claude has something to tell: the sky falls"]
+    );
     assert_eq!(says(&mut clock, "the sky falls"), "repeated");
-    assert_eq!(clock.outbox().len(), 2);
+    assert_eq!(clock.outbox().len(), 1);
 }
 
 #[test]
@@ -472,7 +482,7 @@ fn a_heart_that_fails_tells_nobody_and_stops_itself_after_a_while() {
     assert_eq!(clock.outbox(), [""; 0]);
     assert_eq!(clock.state(NAME), "disabled it failed 5 times in a row, the last time so: exit code 1");
     assert_eq!(clock.letters(), ["the heartbeat of claude stopped itself"]);
-    assert!(clock.rows("SELECT body FROM mail")[0].ends_with("then: gt heartbeat enable\n"));
+    assert!(clock.rows("SELECT body FROM mail")[0].ends_with("then: gt heartbeat enable claude\n"));
     assert_eq!(clock.rows("SELECT kind FROM notice"), ["job.disabled"]);
     clock.restart();
     keep(&mut clock, &beats(&["claude"], 60));
@@ -524,4 +534,21 @@ fn an_agent_that_says_nothing_has_not_said_that_all_is_well() {
     let mut clock = beating("tg:anna");
     assert_eq!(says(&mut clock, "  \n"), "suppressed");
     assert_eq!(clock.last(NAME).delivery_error.as_deref(), Some("it said nothing"));
+}
+
+#[test]
+fn heartbeats_that_are_switched_off_start_nothing_that_waits_or_is_to_be_tried_again() {
+    let mut clock = beating("none");
+    clock.fire_at("00:30");
+    keep(&mut clock, &Beats { is_on: false, ..beats(&["claude"], 30) });
+    assert_eq!((clock.log(NAME), clock.claim()), (vec!["00:30 cancelled".to_owned()], Vec::new()));
+    assert_eq!(clock.last(NAME).error.as_deref(), Some("heartbeats were switched off"));
+    keep(&mut clock, &beats(&["claude"], 30));
+    clock.town.now = clock.job(NAME).next_at.expect("it beats");
+    clock.fire();
+    let run = clock.start_one().run;
+    clock.fail(&run);
+    keep(&mut clock, &Beats { is_on: false, ..beats(&["claude"], 30) });
+    assert_eq!(clock.town.store.next_job_at().expect("it answers"), None);
+    assert_eq!(clock.last(NAME).error.as_deref(), Some("exit code 1; heartbeats were switched off"));
 }

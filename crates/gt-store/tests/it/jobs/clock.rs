@@ -1,6 +1,8 @@
 //! A town whose clock is turned by hand: jobs, what fires, and runs that end as a test wants. After each step the judge, and
 //! what it does not know, must find nothing.
 
+use std::time::Duration;
+
 use gt_core::job::{Beat, FireStatus, Payload, Schedule};
 use gt_core::plan::{PerSide, Policy};
 use gt_core::run::{Outcome, StopOrder};
@@ -189,9 +191,9 @@ impl Clock {
 
     /// Fires what is due.
     pub(crate) fn fire(&mut self) -> Fired {
-        let (policy, sessions, word) = (self.policy.clone(), self.sessions, self.word.clone());
+        let (policy, sessions, mut ask) = (self.policy.clone(), self.sessions, self.asked());
         let rules = self.rules(&policy, &sessions);
-        self.does(|store, stamp| store.fire_due(&rules, &mut |_| word.clone(), stamp)).expect("it fires")
+        self.does(|store, stamp| store.fire_due(&rules, &mut ask, stamp)).expect("it fires")
     }
 
     pub(crate) fn fire_at(&mut self, clock: &str) -> Fired {
@@ -201,9 +203,20 @@ impl Clock {
 
     /// Fires a job by hand.
     pub(crate) fn try_now(&mut self, name: &str) -> Result<Fire, StoreError> {
-        let (policy, sessions, word) = (self.policy.clone(), self.sessions, self.word.clone());
+        let (policy, sessions, mut ask) = (self.policy.clone(), self.sessions, self.asked());
         let rules = self.rules(&policy, &sessions);
-        self.does(|store, stamp| store.fire_now(name, &rules, &mut |_| word.clone(), stamp))
+        self.does(|store, stamp| store.fire_now(name, &rules, &mut ask, stamp))
+    }
+
+    /// Says what is to be done about a heartbeat. Whoever does so reads files, so nobody may have to wait for him.
+    fn asked(&self) -> impl FnMut(&Beat) -> BeatWord + use<> {
+        let (word, path) = (self.word.clone(), self.dir.path().join("town.db"));
+        move |_| {
+            let other = Connection::open(&path).expect("it is a store");
+            other.busy_timeout(Duration::ZERO).expect("it is a number");
+            other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").expect("others can write meanwhile");
+            word.clone()
+        }
     }
 
     pub(crate) fn rules<'a>(&self, policy: &'a Policy, sessions: &'a Rules) -> FireRules<'a> {

@@ -4,7 +4,7 @@ use gt_core::job::FireStatus;
 use gt_core::run::Outcome;
 use gt_store::{Fire, JobPlan, Parcel};
 
-use crate::jobs_clock::{Clock, HOUR, MINUTE, SECOND, at, every, says, to};
+use crate::jobs_clock::{Clock, HOUR, MINUTE, SECOND, at, every, runs, says, to};
 
 fn telling(plan: JobPlan) -> JobPlan {
     JobPlan { deliver: Some(to("tg", Some("7"))), ..plan }
@@ -101,6 +101,15 @@ fn a_reply_that_says_nothing_or_asks_for_silence_is_not_delivered() {
         assert_eq!(delivery(&mut clock, "x"), word(expected, why), "{reply:?}");
         assert_eq!(clock.outbox().len(), usize::from(expected == "waiting"));
     }
+}
+
+#[test]
+fn what_a_command_prints_asks_for_nothing() {
+    let mut clock = Clock::with(&[telling(JobPlan { payload: runs("grep NO_REPLY log"), ..every("x", 10) })]);
+    clock.fire_at("00:10");
+    clock.run_one("3: NO_REPLY");
+    assert_eq!(delivery(&mut clock, "x"), word("waiting", None));
+    assert_eq!(clock.outbox(), ["tg:7 done 3: NO_REPLY"]);
 }
 
 #[test]

@@ -228,3 +228,14 @@ fn of_many_that_share_a_record_one_that_comes_after_all_is_taken_out() {
     clock.fire();
     check_records(&mut clock, "x", time("00:00"), end);
 }
+
+#[test]
+fn who_was_changed_or_went_on_by_a_clock_far_ahead_does_not_wait_for_it() {
+    let mut clock = Clock::with(&[cron("resumed", "*/5 * * * *"), cron("changed", "*/5 * * * *")]);
+    clock.pause("resumed");
+    clock.set("09:00");
+    clock.resume("resumed");
+    clock.edit("changed", |plan| plan.schedule = cron("x", "*/10 * * * *").schedule).expect("it is changed");
+    set_back(&mut clock, "00:02");
+    assert_eq!((clock.state("resumed"), clock.state("changed")), ("active 00:05".into(), "active 00:10".into()));
+}

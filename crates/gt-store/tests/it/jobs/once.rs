@@ -31,13 +31,16 @@ fn what_failed_once_is_kept_and_says_why() {
         clock.stop(&run, outcome);
     }
     for (name, why) in [
-        ("failed", "exit code 1"),
-        ("timeout", "ada said so (killed by signal 15)"),
-        ("cancelled", "ada said so (killed by signal 15)"),
+        ("failed", "its only run failed: exit code 1"),
+        ("timeout", "its only run took too long: ada said so (killed by signal 15)"),
+        ("cancelled", "its only run was cancelled: ada said so (killed by signal 15)"),
     ] {
-        assert_eq!(clock.state(name), format!("disabled it ran once, and that was {name}: {why}"));
+        assert_eq!(clock.state(name), format!("disabled {why}"));
     }
     assert_eq!(clock.letters(), ["failed", "timeout", "cancelled"].map(|name| format!("the job {name} is disabled")));
+    clock.try_now("failed").expect("it is free");
+    clock.fail_for_good();
+    assert_eq!(clock.letters().len(), 3, "who runs it by hand sees that");
     clock.try_now("failed").expect("it is free");
     clock.run_one("yes");
     assert!(clock.is_gone("failed"), "by hand it went well");
@@ -191,7 +194,7 @@ fn a_job_that_may_run_beside_itself_is_over_with_its_own_run_not_with_one_by_han
     clock.run_one("yes");
     assert_eq!(clock.state("x"), "active", "its own run is still under way");
     clock.fail(&own);
-    assert_eq!(clock.state("x"), "disabled it ran once, and that was failed: exit code 1");
+    assert_eq!(clock.state("x"), "disabled its only run failed: exit code 1");
     assert_eq!(clock.letters().len(), 1);
 }
 
@@ -237,7 +240,7 @@ fn a_job_that_is_paused_while_it_runs_is_over_when_that_ends() {
         clock.end_so(&run, is_good);
         assert_eq!(clock.is_gone("x"), is_good);
         if !is_good {
-            assert_eq!(clock.state("x"), "disabled it ran once, and that was failed: exit code 1");
+            assert_eq!(clock.state("x"), "disabled its only run failed: exit code 1");
         }
     }
 }

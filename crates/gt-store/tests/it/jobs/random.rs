@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use gt_core::job::{Missed, Payload, Schedule};
 use gt_core::run::Outcome;
 use gt_core::session::{Mode, Overflow};
-use gt_store::{BeatWord, Beats, Ended, Fault, Findings, Fire, JobPlan, Store, StoreError, Turn};
+use gt_store::{BeatWord, Beats, Ended, Fault, Findings, Fire, Job, JobPlan, Store, StoreError, Turn};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -278,6 +278,7 @@ impl Story {
         }
         let (clock, name) = (&mut self.clock, TOUCHED[at % TOUCHED.len()]);
         let now = clock.town.now;
+        let before = clock.town.store.job(name).ok();
         is_answered(match verb {
             Verb::Add => clock.try_add(&[touched(name, now)]).map(drop),
             Verb::Pause => clock.does(|store, stamp| store.pause_job(name, stamp)).map(drop),
@@ -301,6 +302,19 @@ impl Story {
             }
             Verb::Now => unreachable!("that is done"),
         });
+        if let Some(before) = before {
+            self.check_passed_over(&before);
+        }
+    }
+
+    /// A slot that had come is known of, though its job does not wait for it any more.
+    fn check_passed_over(&mut self, before: &Job) {
+        let Some(slot) = before.next_at.filter(|slot| *slot <= self.clock.town.now) else { return };
+        if self.clock.town.store.job(&before.id()).is_ok_and(|job| job.next_at == Some(slot)) {
+            return;
+        }
+        let fires = self.clock.fires(&before.id());
+        assert!(fires.iter().any(|fire| covers(fire, slot)), "{} {slot} was passed over: {fires:#?}", before.name());
     }
 
     fn deliver(&mut self, is_good: bool) {
@@ -366,9 +380,6 @@ impl Story {
         for plan in steady() {
             let zone = TimeZone::get(&plan.tz).expect("a zone");
             let fires = self.clock.fires(&plan.name);
-            let covers = |fire: &&Fire, slot: Timestamp| {
-                fire.slot == slot || fire.slot < slot && fire.until.is_some_and(|until| until >= slot)
-            };
             let mut at = self.began;
             while let Some(slot) = plan.schedule.next(at, &zone).filter(|slot| *slot <= self.clock.town.now) {
                 let found = fires.iter().filter(|fire| covers(fire, slot)).collect::<Vec<_>>();
@@ -385,6 +396,11 @@ impl Story {
             assert_eq!(strange, None, "{}: that is no slot of it", plan.name);
         }
     }
+}
+
+/// Whether a record is of this slot.
+fn covers(fire: &Fire, slot: Timestamp) -> bool {
+    fire.slot == slot || fire.slot < slot && fire.until.is_some_and(|until| until >= slot)
 }
 
 fn names() -> impl Iterator<Item = &'static str> {

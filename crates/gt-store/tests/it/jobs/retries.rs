@@ -1,7 +1,7 @@
 //! What becomes of failures: which are tried again and when, what they cost, and when a job is given up. // SPEC K4
 
 use gt_core::agent::{Told, Usage, Vendor};
-use gt_core::job::{FireStatus, Payload};
+use gt_core::job::{FireStatus, Missed, Payload};
 use gt_core::run::Outcome;
 use gt_store::{Ended, Fault, Fire, JobPlan, Telling};
 use jiff::SignedDuration;
@@ -47,8 +47,14 @@ fn a_failure_is_tried_again_three_times_with_growing_waits_and_then_it_is_one() 
     }
     let turn = clock.start_one();
     clock.fail(&turn.run);
-    let Fire { status, attempt, error, started_at, retry_at, .. } = clock.last("x");
+    let Fire { status, attempt, error, started_at, retry_at, earlier, .. } = clock.last("x");
     assert_eq!((status, attempt, retry_at), (FireStatus::Failed, 4, None));
+    let told: Vec<_> = earlier.iter().map(|attempt| (attempt.number, attempt.error.as_deref())).collect();
+    assert_eq!(told, [1, 2, 3].map(|number| (number, Some("exit code 1"))));
+    for attempt in &earlier {
+        let took = attempt.ended_at.expect("it ended").duration_since(attempt.started_at.expect("it began"));
+        assert_eq!((took, attempt.run.is_some()), (SECOND * 7, true));
+    }
     assert_eq!((error.as_deref(), started_at), (Some("exit code 1"), Some(time("01:00"))));
     assert_eq!((clock.job("x").failures, clock.job("x").last_status), (1, Some(FireStatus::Failed)));
     assert_eq!((clock.events("job.fired"), clock.events("job.ended")), (vec!["x".to_owned()], vec!["x".to_owned()]));
@@ -199,6 +205,30 @@ fn a_rate_limit_is_waited_for() {
     assert_eq!(clock.log("x"), ["01:00 ok 2"]);
 }
 
+/// However many of them there are, and whether their agent is held up or has no place left.
+#[test]
+fn those_whose_agent_cannot_answer_hold_up_nobody_behind_them() {
+    let crowd: Vec<JobPlan> = (0..600).map(|n| every(&format!("x{n}"), 60)).collect();
+    let shell = JobPlan { payload: runs("true"), ..every("shell", 61) };
+    for is_held_up in [true, false] {
+        let mut clock = Clock::with(&crowd);
+        clock.try_add(std::slice::from_ref(&shell)).expect("it is fine");
+        clock.set("01:00");
+        while clock.fire().is_more {}
+        let run = clock.start_one().run;
+        if is_held_up {
+            let limited = told(&clock, &run, &refused(429));
+            clock.end(limited);
+        } else {
+            clock.policy.caps.agents.insert("claude".to_owned(), 1);
+            clock.policy.lanes = clock.policy.lanes.clone().with([("cron".to_owned(), 2)]);
+        }
+        clock.fire_at("01:01");
+        let claimed = clock.claim();
+        assert_eq!(claimed.iter().map(|turn| turn.session.as_str()).collect::<Vec<_>>(), ["cron:shell"]);
+    }
+}
+
 #[test]
 fn a_job_that_fails_five_times_in_a_row_is_disabled_and_somebody_is_told() {
     let mut clock = Clock::with(&[every("x", 60), every("y", 60)]);
@@ -320,5 +350,24 @@ fn what_is_stopped_while_it_waits_is_cancelled_and_not_tried_again() {
         (vec!["00:10 cancelled".into()], Some("tester stopped it".into()))
     );
     assert_eq!((clock.claim().len(), clock.job("x").failures), (0, 0));
-    assert_eq!(clock.state("once"), "disabled it ran once, and that was cancelled: tester stopped it");
+    assert_eq!(clock.state("once"), "disabled its only run was cancelled: tester stopped it");
+}
+
+#[test]
+fn a_job_that_is_disabled_runs_nothing_of_what_waits_and_what_runs_on_costs_it_nothing() {
+    let plan = JobPlan { missed: Missed::All, may_overlap: true, retries: Some(0), ..every("x", 10) };
+    let mut clock = Clock::with_lane(3, &[plan]);
+    clock.failures_max = 2;
+    for slot in ["00:10", "00:20", "00:30", "00:40", "00:50"] {
+        clock.fire_at(slot);
+    }
+    let turns = clock.start();
+    assert_eq!(turns.len(), 3);
+    for turn in &turns {
+        clock.fail(&turn.run);
+    }
+    assert_eq!(clock.state("x"), "disabled it failed 2 times in a row, the last time so: exit code 1");
+    assert_eq!(clock.log("x")[2..], ["00:30 failed", "00:40 cancelled", "00:50 cancelled"]);
+    assert_eq!(clock.last("x").error.as_deref(), Some("its job was disabled"));
+    assert_eq!((clock.claim(), clock.job("x").failures, clock.letters().len()), (Vec::new(), 2, 1));
 }

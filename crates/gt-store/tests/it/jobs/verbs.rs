@@ -5,7 +5,7 @@ use gt_core::refusal::Refusal;
 use gt_store::{Fire, FireFilter, FiresOf, JobPlan, StoreError};
 use jiff::Timestamp;
 
-use crate::jobs_clock::{Clock, HOUR, MINUTE, SECOND, at, cron, every, job, says, time, words};
+use crate::jobs_clock::{Clock, DAY, HOUR, MINUTE, SECOND, at, cron, every, job, says, time, words};
 
 fn refusal<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> Refusal {
     match answer {
@@ -162,7 +162,7 @@ fn another_schedule_wakes_a_disabled_job_and_another_edit_does_not() {
     clock.retries = 0;
     clock.fire_at("00:10");
     clock.fail_for_good();
-    let why = "disabled it ran once, and that was failed: exit code 1";
+    let why = "disabled its only run failed: exit code 1";
     assert_eq!(clock.state("x"), why);
     clock.edit("x", |plan| plan.payload = says("else", None)).expect("it is changed");
     assert_eq!(clock.state("x"), why);
@@ -242,6 +242,41 @@ fn a_job_that_is_paused_while_it_runs_ends_and_rests() {
     assert_eq!((clock.state("x"), clock.job("x").failures), ("paused".to_owned(), 1));
     clock.resume("x");
     assert_eq!((clock.state("x"), clock.job("x").failures), ("active 00:20".to_owned(), 0), "it begins anew");
+}
+
+#[test]
+fn what_came_while_nobody_looked_is_recorded_though_its_job_was_changed_before_anybody_did() {
+    let plans = ["edited", "moved", "paused", "removed", "renamed"].map(|name| every(name, 10));
+    let mut clock = Clock::with(&plans);
+    clock.try_add(&[at("once", "00:15"), at("again", "00:15")]).expect("they are fine");
+    clock.set("00:25");
+    clock.edit("edited", |plan| plan.schedule = cron("x", "30 * * * *").schedule).expect("it is changed");
+    clock.edit("moved", |plan| plan.tz = "Asia/Kolkata".to_owned()).expect("it is changed");
+    clock.pause("paused");
+    clock.remove("removed");
+    clock.edit("renamed", |plan| plan.name = "other".to_owned()).expect("it is changed");
+    clock.pause("once");
+    clock.edit("again", |plan| plan.schedule = Schedule::At(time("01:00"))).expect("it is changed");
+    for (name, done) in [("edited", "changed"), ("moved", "changed"), ("paused", "paused"), ("removed", "removed")] {
+        assert_eq!(clock.log(name), ["00:10 missed", "00:20 missed"], "{name}");
+        assert_eq!(clock.last(name).error, Some(format!("nobody saw to it before its job was {done}")));
+    }
+    assert_eq!((clock.log("once"), clock.log("again")), (vec!["00:15 missed".into()], vec!["00:15 missed".into()]));
+    assert_eq!(clock.log("other"), [""; 0], "what keeps its times is seen to by the daemon");
+    clock.resume("paused");
+    clock.fire();
+    assert_eq!(clock.log("paused").len() + clock.log("edited").len(), 4, "each once");
+}
+
+#[test]
+fn many_slots_that_were_passed_over_have_one_record_together() {
+    let mut clock = Clock::with(&[every("x", 1)]);
+    clock.town.now += DAY;
+    clock.pause("x");
+    let fires = clock.fires("x");
+    let first = fires.iter().find(|fire| fire.until.is_some()).expect("one stands for many");
+    assert_eq!((fires.len(), first.slot), (1_001, time("00:01")));
+    assert_eq!(first.until, Some(clock.town.now - MINUTE * 1_000));
 }
 
 #[test]

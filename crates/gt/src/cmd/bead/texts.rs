@@ -5,16 +5,16 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct TextArgs {
     /// More about it
-    #[arg(long, short)]
+    #[arg(long, short, allow_hyphen_values = true)]
     description: Option<String>,
     /// How it is to be done
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     design: Option<String>,
     /// When it is done
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     acceptance: Option<String>,
     /// Anything else
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     notes: Option<String>,
     /// Its name in another system
     #[arg(long, value_name = "REF")]

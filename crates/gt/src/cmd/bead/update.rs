@@ -26,7 +26,7 @@ pub(crate) struct UpdateArgs {
     /// The bead's id
     id: String,
     /// What is to be done, in one line
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     title: Option<String>,
     /// open, in_progress, blocked, deferred, pinned, closed, …
     #[arg(long, short, value_parser = parse_status)]

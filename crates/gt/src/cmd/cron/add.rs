@@ -1,9 +1,12 @@
 //! `gt cron add`.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use gt_core::job::Schedule;
 use gt_engine::settings::Settings;
 use gt_store::{Job, JobPlan};
+use jiff::Timestamp;
 
 use super::check::check_sling;
 use super::list::job_json;
@@ -35,12 +38,14 @@ pub(super) struct AddArgs {
 pub(super) fn run(context: &Context, args: &AddArgs) -> Result<(), Failure> {
     let town = context.town()?;
     let settings = context.settings(&town)?;
-    let plan = make(context, args, &settings)?;
+    // All is reckoned from one moment, however long it takes to look at it.
+    let stamp = context.stamp();
+    let plan = make(args, &settings, stamp.now)?;
     check_sling(context, &town, &plan.payload, &settings)?;
     let mut store = context.open(&town)?;
-    let job = store.add_jobs(&[plan], &context.stamp())?.remove(0);
+    let job = store.add_jobs(&[plan], &stamp)?.remove(0);
     if context.wants_json() {
-        context.json(&job_json(&job))?;
+        context.json(&job_json(&job, &BTreeMap::new()))?;
     } else {
         context.say(&format!("Added {}.", summary(context, &job)))?;
     }
@@ -64,9 +69,9 @@ pub(super) fn summary(context: &Context, job: &Job) -> String {
     format!("{}: {} ({}); {next}", shown(&plan.name), schedule_words(plan), plan.tz)
 }
 
-fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPlan, Failure> {
+fn make(args: &AddArgs, settings: &Settings, now: Timestamp) -> Result<JobPlan, Failure> {
     let (zone, tz) = plan::zone_of(&args.when)?;
-    let schedule = plan::schedule(&args.when, &zone, context.now())?.ok_or_else(|| {
+    let schedule = plan::schedule(&args.when, &zone, now)?.ok_or_else(|| {
         Failure::new(Kind::Usage, "it is not said when it runs")
             .hint("add `--at TIME`, `--every SPAN` or `--cron EXPR`")
     })?;
@@ -89,5 +94,6 @@ fn make(context: &Context, args: &AddArgs, settings: &Settings) -> Result<JobPla
         deliver: plan::address(how, None, settings)?,
     };
     plan::refuse_idle_grace(&plan)?;
+    plan::refuse_closed_channel(&plan, settings)?;
     Ok(plan)
 }

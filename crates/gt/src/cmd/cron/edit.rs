@@ -3,9 +3,10 @@
 use clap::Args;
 use gt_core::job::{BadJob, Schedule};
 use gt_core::refusal::Refusal;
+use gt_core::when::{self, BadWhen};
 use gt_engine::Town;
 use gt_engine::settings::Settings;
-use gt_store::{Job, JobPlan};
+use gt_store::{Job, JobPlan, Stamp};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -40,24 +41,42 @@ pub(super) struct EditArgs {
     how: HowArgs,
 }
 
+impl EditArgs {
+    /// Whether nothing is said that could change something.
+    fn is_idle(&self) -> bool {
+        let EditArgs { job: _, name, when, what, how } = self;
+        name.is_none() && *when == WhenArgs::default() && *what == WhatArgs::default() && *how == HowArgs::default()
+    }
+}
+
 pub(super) fn run(context: &Context, args: &EditArgs) -> Result<(), Failure> {
+    if args.is_idle() {
+        return Err(Failure::new(Kind::Usage, "it is not said what to change")
+            .hint(format!("for example `gt cron edit {} --every 2h`; see `gt cron edit --help`", shown(&args.job))));
+    }
     let town = context.town()?;
     let settings = context.settings(&town)?;
-    let job = loop {
+    let (job, is_new) = loop {
         // Everything is looked at before anything is changed, and again if somebody else was faster.
         let before = town.open_store()?.job(&args.job)?;
         if before.is_beat {
             return Err((&Refusal::from(BadJob::IsHeartbeat { name: before.plan.name })).into());
         }
-        let after = changed(context, args, &town, &settings, &before.plan)?;
-        if let Some(job) = replace(context, args, &town, &before.plan, after)? {
-            break job;
+        // All is reckoned from one moment, however long it takes to look at it.
+        let stamp = context.stamp();
+        let after = changed(context, args, &town, &settings, &before.plan, stamp.now)?;
+        if after == before.plan {
+            break (before, false);
+        }
+        if let Some(job) = replace(context, args, &town, &before.plan, after, &stamp)? {
+            break (job, true);
         }
     };
     if context.wants_json() {
-        return context.json(&job_json(&job));
+        return context.json(&job_json(&job, &town.open_store()?.under_way()?));
     }
-    context.say(&format!("Changed {}.", summary(context, &job)))
+    let done = if is_new { "Changed" } else { "Nothing to do for" };
+    context.say(&format!("{done} {}.", summary(context, &job)))
 }
 
 /// The plan with what was asked for.
@@ -67,9 +86,10 @@ fn changed(
     town: &Town,
     settings: &Settings,
     before: &JobPlan,
+    now: Timestamp,
 ) -> Result<JobPlan, Failure> {
     let mut after = before.clone();
-    change_when(context, args, &mut after)?;
+    change_when(args, &mut after, now)?;
     if let Some(payload) = what::changed(&args.what, &before.payload, settings)? {
         check_sling(context, town, &payload, settings)?;
         after.payload = payload;
@@ -77,8 +97,8 @@ fn changed(
     change_how(&args.how, &mut after, settings)?;
     plan::refuse_idle_grace(&after)?;
     after.name = args.name.clone().unwrap_or(after.name);
-    if after == *before {
-        return Err(Failure::new(Kind::Usage, "nothing of it would change").hint("see `gt cron edit --help`"));
+    if args.how.channel.is_some() {
+        plan::refuse_closed_channel(&after, settings)?;
     }
     Ok(after)
 }
@@ -90,6 +110,7 @@ fn replace(
     town: &Town,
     before: &JobPlan,
     after: JobPlan,
+    stamp: &Stamp,
 ) -> Result<Option<Job>, Failure> {
     let mut is_same = false;
     let change = |plan: &mut JobPlan| {
@@ -98,19 +119,21 @@ fn replace(
             *plan = after;
         }
     };
-    let job = context.open(town)?.edit_job(&args.job, change, &context.stamp())?;
+    let job = context.open(town)?.edit_job(&args.job, change, stamp)?;
     Ok(Some(job).filter(|_| is_same))
 }
 
-fn change_when(context: &Context, args: &EditArgs, job: &mut JobPlan) -> Result<(), Failure> {
-    let before = TimeZone::get(&job.tz).unwrap_or(TimeZone::UTC);
+fn change_when(args: &EditArgs, job: &mut JobPlan, now: Timestamp) -> Result<(), Failure> {
     let (zone, tz) = match &args.when.tz {
         Some(name) => plan::zone(Some(name))?,
-        None => (before.clone(), job.tz.clone()),
+        None => (TimeZone::get(&job.tz).unwrap_or(TimeZone::UTC), job.tz.clone()),
     };
-    match (plan::schedule(&args.when, &zone, context.now())?, &job.schedule) {
+    match (plan::schedule(&args.when, &zone, now)?, &job.schedule) {
         (Some(schedule), _) => job.schedule = schedule,
-        (None, Schedule::At(at)) if tz != job.tz => return Err(same_time_elsewhere(&job.name, *at, &before, &tz)),
+        (None, Schedule::At(at)) if tz != job.tz => {
+            let time = same_time(*at, &zone, now);
+            return Err(one_time(&job.name, time.as_deref().unwrap_or("TIME"), &tz));
+        }
         (None, _) => (),
     }
     job.tz = tz;
@@ -118,10 +141,21 @@ fn change_when(context: &Context, args: &EditArgs, job: &mut JobPlan) -> Result<
 }
 
 /// The clock there shows another time then, and who names a zone may mean either.
-fn same_time_elsewhere(name: &str, at: Timestamp, before: &TimeZone, tz: &str) -> Failure {
-    let clock = before.to_datetime(at).strftime("%F %H:%M");
+fn one_time(name: &str, time: &str, tz: &str) -> Failure {
     let why = format!("another zone alone does not say when `{}` comes: it has one time", shown(name));
-    Failure::new(Kind::Usage, why).hint(format!("say the time too, as in `--at '{clock}' --tz {tz}`"))
+    Failure::new(Kind::Usage, why).hint(format!("say the time there too, as in `--at {time} --tz {tz}`"))
+}
+
+/// A time as it is typed in a zone, if it is still to come.
+fn same_time(at: Timestamp, zone: &TimeZone, now: Timestamp) -> Option<String> {
+    let clock = zone.to_datetime(at);
+    let clock = clock.strftime(if clock.second() == 0 { "%F %H:%M" } else { "%F %T" });
+    let with_offset = || at.display_with_offset(zone.to_offset(at)).to_string();
+    match when::parse_at(&clock.to_string(), now, zone) {
+        Ok(_) => Some(format!("'{clock}'")),
+        Err(BadWhen::Twice { .. }) => Some(with_offset()),
+        Err(_) => None,
+    }
 }
 
 fn change_how(how: &HowArgs, job: &mut JobPlan, settings: &Settings) -> Result<(), Failure> {

@@ -1,12 +1,15 @@
 //! `gt cron list`, and a job in JSON.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use gt_core::job::{FireStatus, JobState, Payload, Schedule};
 use gt_core::text::one_line;
-use gt_store::Job;
+use gt_store::{Job, Stage, UnderWay};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{clock_words, off_words, schedule_words, shown};
+use super::{clock_words, next_words, schedule_words, shown, under_way_words};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{BLUE, DIM, GREEN, RED, YELLOW, paint};
@@ -26,9 +29,12 @@ pub(super) struct ListArgs {
 }
 
 pub(super) fn run(context: &Context, args: &ListArgs) -> Result<(), Failure> {
-    let jobs = context.store()?.jobs(args.all, Some(args.limit).filter(|limit| *limit > 0))?;
+    let town = context.town()?;
+    let mut store = context.open(&town)?;
+    let jobs = store.jobs(args.all, Some(args.limit).filter(|limit| *limit > 0))?;
+    let under_way = store.under_way()?;
     if context.wants_json() {
-        return context.json(&jobs.iter().map(job_json).collect::<Vec<_>>());
+        return context.json(&jobs.iter().map(|job| job_json(job, &under_way)).collect::<Vec<_>>());
     }
     if jobs.is_empty() {
         return context.say("There are no jobs yet: `gt cron add --help` shows how to make one.");
@@ -38,9 +44,14 @@ pub(super) fn run(context: &Context, args: &ListArgs) -> Result<(), Failure> {
     let line = |job: &Job| {
         let name = format!("{:<names$}", shown(job.name()));
         let schedule = format!("{:<schedules$}", schedule(job));
-        format!("{} {name}  {schedule}  {}{}", sign(job), when(context, job), last(job))
+        let at = under_way.get(&job.id());
+        format!("{} {name}  {schedule}  {}{}", sign(job, at), when(job, at, context.now()), last(job))
     };
-    context.say(&jobs.iter().map(line).collect::<Vec<_>>().join("\n"))
+    context.say(&jobs.iter().map(line).collect::<Vec<_>>().join("\n"))?;
+    if jobs.iter().any(|job| job.state == JobState::Active) {
+        context.note_missing_daemon(&town);
+    }
+    Ok(())
 }
 
 fn schedule(job: &Job) -> String {
@@ -50,27 +61,29 @@ fn schedule(job: &Job) -> String {
     }
 }
 
-pub(super) fn sign(job: &Job) -> String {
-    match job.state {
-        JobState::Paused => paint(YELLOW, "‖"),
-        JobState::Disabled => paint(RED, "✗"),
-        JobState::Active if job.next_at.is_none() => paint(BLUE, "▶"),
-        JobState::Active => paint(GREEN, "○"),
+fn sign(job: &Job, at: Option<&UnderWay>) -> String {
+    match (job.state, at.map(|at| at.stage)) {
+        (_, Some(Stage::Runs { .. })) => paint(BLUE, "▶"),
+        (JobState::Paused, _) => paint(YELLOW, "‖"),
+        (JobState::Disabled, _) => paint(RED, "✗"),
+        (JobState::Active, Some(Stage::Waits | Stage::TriedAgain { .. })) => paint(YELLOW, "◌"),
+        (JobState::Active, None) => paint(GREEN, "○"),
     }
 }
 
-fn when(context: &Context, job: &Job) -> String {
-    match (job.state, job.next_at) {
-        (JobState::Active, Some(at)) => {
+/// When it comes, or why it does not; and what it is at.
+fn when(job: &Job, at: Option<&UnderWay>, now: Timestamp) -> String {
+    let at = at.map(|at| under_way_words(at, now));
+    let comes = match (job.state, job.next_at, &job.why) {
+        (JobState::Active, Some(at), _) => {
             let clock = format!("{} ({})", clock_words(at, &job.plan.tz), job.plan.tz);
-            format!("{} {}", off_words(at, context.now()), paint(DIM, &clock))
+            format!("{} {}", next_words(at, now), paint(DIM, &clock))
         }
-        (JobState::Active, None) => "runs now".to_owned(),
-        (state, _) => match &job.why {
-            Some(why) => format!("{}: {}", state.as_str(), one_line(why)),
-            None => state.as_str().to_owned(),
-        },
-    }
+        (JobState::Active, None, _) => return at.unwrap_or_else(|| "its time has come".to_owned()),
+        (state, _, Some(why)) => format!("{}: {}", state.as_str(), one_line(why)),
+        (state, _, None) => state.as_str().to_owned(),
+    };
+    std::iter::once(comes).chain(at).collect::<Vec<_>>().join("  ")
 }
 
 fn last(job: &Job) -> String {
@@ -83,9 +96,18 @@ fn last(job: &Job) -> String {
     format!("  {}", paint(style, &format!("last {}", status.as_str())))
 }
 
-/// A job as scripts see it.
-pub(crate) fn job_json(job: &Job) -> Value {
+/// The slot of a job that is its last so far, and what became of it.
+fn last_fire(job: &Job, at: Option<&UnderWay>) -> (Option<Timestamp>, Option<FireStatus>) {
+    match at.map(|at| at.last_slot).filter(|slot| job.last_at.is_none_or(|last| *slot >= last)) {
+        Some(slot) => (Some(slot), Some(FireStatus::Running)),
+        None => (job.last_at, job.last_status),
+    }
+}
+
+/// A job as scripts see it, with what jobs are at.
+pub(crate) fn job_json(job: &Job, under_way: &BTreeMap<String, UnderWay>) -> Value {
     let plan = &job.plan;
+    let (last_at, last_status) = last_fire(job, under_way.get(&job.id()));
     let payload = match &plan.payload {
         Payload::Broken(text) => json!({ "unreadable": text }),
         known => json!(known),
@@ -99,8 +121,8 @@ pub(crate) fn job_json(job: &Job) -> Value {
         "state": job.state.as_str(),
         "reason": job.why,
         "next_at": job.next_at,
-        "last_at": job.last_at,
-        "last_status": job.last_status.map(FireStatus::as_str),
+        "last_at": last_at,
+        "last_status": last_status.map(FireStatus::as_str),
         "failures": job.failures,
         "payload": payload,
         "missed": plan.missed.as_str(),

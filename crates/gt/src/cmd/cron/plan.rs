@@ -2,10 +2,11 @@
 
 use clap::Args;
 use gt_core::cron::Expr;
-use gt_core::job::{Missed, Schedule, every};
+use gt_core::job::{Missed, Payload, Schedule, every};
 use gt_core::near;
 use gt_core::text::one_line;
-use gt_core::when;
+use gt_core::when::{self, BadWhen};
+use gt_engine::channels;
 use gt_engine::config::parse_duration;
 use gt_engine::settings::Settings;
 use gt_store::{Address, JobPlan};
@@ -16,16 +17,16 @@ use crate::cmd::send::require_channel;
 use crate::failure::{Failure, Kind};
 
 /// When it runs.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(super) struct WhenArgs {
     /// Once, at that time: `tomorrow 9:00`, `in 2h`, `2026-12-01 09:00`
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["every", "cron"])]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["every", "cron"])]
     pub(super) at: Option<String>,
     /// Every so often, counted from now: `30m`, `6h`
-    #[arg(long, value_name = "SPAN", conflicts_with = "cron")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, conflicts_with = "cron")]
     pub(super) every: Option<String>,
     /// By a cron expression of five fields: `0 9 * * 1-5`, `@daily`, `0 18 L * *`
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(super) cron: Option<String>,
     /// The time zone that these are in; else this machine's
     #[arg(long, value_name = "ZONE")]
@@ -33,13 +34,13 @@ pub(super) struct WhenArgs {
 }
 
 /// By what rules.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(super) struct HowArgs {
     /// What becomes of times that come while no daemon runs: skip, once (the newest of them) or all
     #[arg(long, value_name = "WHAT")]
     pub(super) missed: Option<String>,
     /// How late a missed one may still come; `default`: as `cron.grace` says
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     pub(super) grace: Option<String>,
     /// Let a run begin while the one before goes on
     #[arg(long, conflicts_with = "no_overlap")]
@@ -48,10 +49,10 @@ pub(super) struct HowArgs {
     #[arg(long)]
     pub(super) no_overlap: bool,
     /// How long a run may take; `default`: as `cron.timeout` says
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     pub(super) timeout: Option<String>,
     /// How often a failure is tried again; `default`: as `cron.retries` says
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(super) retries: Option<String>,
     /// The lane that it counts in; else, or with `default`, `cron`
     #[arg(long, value_name = "LANE")]
@@ -60,7 +61,7 @@ pub(super) struct HowArgs {
     #[arg(long, value_name = "CHANNEL")]
     pub(super) channel: Option<String>,
     /// To whom, in the channel's own words
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", allow_hyphen_values = true)]
     pub(super) to: Option<String>,
 }
 
@@ -107,8 +108,7 @@ fn machine_zone(zone: TimeZone) -> Result<(TimeZone, String), Failure> {
 /// The schedule that was asked for; `None`: none was.
 pub(super) fn schedule(args: &WhenArgs, zone: &TimeZone, now: Timestamp) -> Result<Option<Schedule>, Failure> {
     if let Some(text) = &args.at {
-        let at = when::parse_at(text, now, zone)
-            .map_err(|bad| Failure::new(Kind::Usage, bad.to_string()).hint(bad.hint()))?;
+        let at = when::parse_at(text, now, zone).map_err(|bad| bad_when(&bad))?;
         return Ok(Some(Schedule::At(gt_core::time::truncate(at))));
     }
     if let Some(text) = &args.every {
@@ -119,6 +119,10 @@ pub(super) fn schedule(args: &WhenArgs, zone: &TimeZone, now: Timestamp) -> Resu
     }
     let parsed = args.cron.as_deref().map(Expr::parse).transpose();
     parsed.map(|expr| expr.map(Schedule::Cron)).map_err(|bad| bad_expr(&bad))
+}
+
+pub(super) fn bad_when(bad: &BadWhen) -> Failure {
+    Failure::new(Kind::Usage, bad.to_string()).hint(bad.hint())
 }
 
 pub(super) fn bad_expr(bad: &gt_core::cron::BadExpr) -> Failure {
@@ -209,4 +213,18 @@ pub(super) fn address(
     let same = present.filter(|to| to.channel == channel);
     let recipient = how.to.clone().or_else(|| same.and_then(|to| to.recipient.clone()));
     Ok(Some(Address { channel: channel.to_owned(), recipient, reply_to: None }))
+}
+
+/// A channel that would refuse all that a job has to tell is of no use to it.
+pub(super) fn refuse_closed_channel(plan: &JobPlan, settings: &Settings) -> Result<(), Failure> {
+    let Some(to) = &plan.deliver else { return Ok(()) };
+    let session = match &plan.payload {
+        Payload::Message { session: Some(session), .. } => session.clone(),
+        _ => format!("cron:{}", plan.name),
+    };
+    match channels::refusal(&settings.config, &to.channel, &session) {
+        None => Ok(()),
+        Some(why) => Err(Failure::new(Kind::Refused, why)
+            .hint(format!("let it in with another pattern, such as \"cron:*\", in `channels.{}.allow`", to.channel))),
+    }
 }

@@ -4,11 +4,11 @@ use clap::Args;
 use gt_core::agent::Usage;
 use gt_core::job::FireStatus;
 use gt_core::text::one_line;
-use gt_store::{Fire, FireFilter, FiresOf, Store};
+use gt_store::{Attempt, Fire, FireFilter, FiresOf, Store};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{clock_words, off_words, plan, shown};
+use super::{again_words, clock_words, plan, shown};
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::render::{BLUE, DIM, GREEN, RED, YELLOW, paint};
@@ -41,7 +41,11 @@ pub(super) fn run(context: &Context, args: &RunsArgs) -> Result<(), Failure> {
     if context.wants_json() {
         return context.json(&fires.iter().map(fire_json).collect::<Vec<_>>());
     }
-    context.say(&if fires.is_empty() { nothing } else { lines(&fires, context.now()) })
+    context.say(&if fires.is_empty() { nothing } else { lines(&fires, context.now()) })?;
+    if fires.iter().any(|fire| fire.status == FireStatus::Running && !fire.is_live) {
+        context.note_missing_daemon(&context.town()?);
+    }
+    Ok(())
 }
 
 /// What to say where there is nothing to show.
@@ -50,6 +54,7 @@ fn nothing(store: &mut Store, args: &RunsArgs, filter: &FireFilter) -> Result<St
     match (filter.status, &args.job) {
         (Some(status), _) if is_any => return Ok(format!("None of them is {}.", status.as_str())),
         (_, Some(job)) if !is_any => drop(store.job(job)?), // if there is none, this says so
+        (_, None) => return Ok("There are no runs yet.".to_owned()),
         _ => (),
     }
     Ok("Nothing has come of it yet.".to_owned())
@@ -69,7 +74,8 @@ pub(crate) fn lines(fires: &[Fire], now: Timestamp) -> String {
     let width = fires.iter().map(|fire| shown(&fire.job).chars().count()).max().unwrap_or(0);
     let line = |fire: &Fire| {
         let (sign, style) = match fire.status {
-            FireStatus::Running => ("▶", BLUE),
+            FireStatus::Running if fire.is_live => ("▶", BLUE),
+            FireStatus::Running => ("◌", YELLOW),
             FireStatus::Ok => ("✓", GREEN),
             FireStatus::Failed | FireStatus::Timeout => ("✗", RED),
             FireStatus::Cancelled | FireStatus::Missed | FireStatus::Skipped => ("–", YELLOW),
@@ -77,23 +83,50 @@ pub(crate) fn lines(fires: &[Fire], now: Timestamp) -> String {
         let name = format!("{:<width$}", shown(&fire.job));
         format!("{} {name}  {}  {}", paint(style, sign), clock_words(fire.slot, &tz), words(fire, &tz, now))
     };
-    fires.iter().map(line).collect::<Vec<_>>().join("\n")
+    let traced = fires.iter().find_map(|fire| Some((fire.id, failed_run(fire)?)));
+    let trace = |fire: &Fire| {
+        let (_, run) = traced.filter(|(id, _)| *id == fire.id)?;
+        Some(paint(DIM, &format!("    see `gt trace show {run}`")))
+    };
+    let all = fires.iter().flat_map(|fire| std::iter::once(line(fire)).chain(trace(fire)).chain(earlier_lines(fire)));
+    all.collect::<Vec<_>>().join("\n")
+}
+
+/// The run of a fire that has failed, or is to be tried again because it has.
+fn failed_run(fire: &Fire) -> Option<&str> {
+    fire.run.as_deref().filter(|_| fire.status.is_failure() || fire.retry_at.is_some())
+}
+
+/// The attempts before the one that a fire tells of, the newest first as all else.
+fn earlier_lines(fire: &Fire) -> Vec<String> {
+    let line = |attempt: &Attempt| {
+        let took = took(attempt.started_at, attempt.ended_at);
+        let why = attempt.error.as_deref().map_or_else(String::new, |error| format!(": {}", one_line(error)));
+        paint(DIM, &format!("    attempt {} failed{took}{why}", attempt.number))
+    };
+    fire.earlier.iter().rev().map(line).collect()
+}
+
+/// For how long something went on, if that is known.
+fn took(from: Option<Timestamp>, to: Option<Timestamp>) -> String {
+    let Some(ms) = span_ms(from, to) else { return String::new() };
+    format!(" in {}.{:03} s", ms / 1000, ms % 1000)
 }
 
 /// What became of it, in words.
 fn words(fire: &Fire, tz: &str, now: Timestamp) -> String {
-    let mut text = match (fire.status, fire.started_at, fire.retry_at) {
-        (FireStatus::Running, _, Some(at)) => format!("tried again {}", off_words(at, now)),
-        (FireStatus::Running, None, None) => "waits for its turn".to_owned(),
+    let mut text = match (fire.status, fire.is_live, fire.retry_at) {
+        (FireStatus::Running, _, Some(at)) => again_words(at, now),
+        (FireStatus::Running, false, None) => "waits for its turn".to_owned(),
         (status, ..) => status.as_str().to_owned(),
     };
-    if let Some(ms) = duration_ms(fire) {
-        text.extend([format!(" in {}.{:03} s", ms / 1000, ms % 1000)]);
-    }
+    text.push_str(&took(fire.started_at, fire.ended_at));
     if fire.attempt > 1 {
         text.extend([format!(", attempt {}", fire.attempt)]);
     }
-    if let Some(error) = &fire.error {
+    // What is under way again has not failed so; the attempt before it has.
+    let is_over = fire.status != FireStatus::Running || fire.retry_at.is_some();
+    if let Some(error) = fire.error.as_ref().filter(|_| is_over) {
         text.extend([": ", &one_line(error)]);
     }
     if let Some(until) = fire.until {
@@ -109,14 +142,13 @@ fn words(fire: &Fire, tz: &str, now: Timestamp) -> String {
     if more.is_empty() { text } else { text + &paint(DIM, &more) }
 }
 
-fn duration_ms(fire: &Fire) -> Option<i64> {
+fn span_ms(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<i64> {
     // By a clock that was set back meanwhile it took less than no time.
-    Some(fire.ended_at?.duration_since(fire.started_at?).as_millis().max(0) as i64)
+    Some(to?.duration_since(from?).as_millis().max(0) as i64)
 }
 
 /// A fire as scripts see it.
 pub(crate) fn fire_json(fire: &Fire) -> Value {
-    let used = Some(&fire.usage).filter(|usage| **usage != Usage::default());
     let late_ms = fire.started_at.map(|at| at.duration_since(fire.slot).as_millis() as i64);
     json!({
         "id": fire.id.to_string(),
@@ -131,12 +163,32 @@ pub(crate) fn fire_json(fire: &Fire) -> Value {
         "status": fire.status.as_str(),
         "attempt": fire.attempt,
         "retry_at": fire.retry_at,
-        "duration_ms": duration_ms(fire),
+        "duration_ms": span_ms(fire.started_at, fire.ended_at),
         "error": fire.error,
         "delivery": fire.delivery,
         "delivery_error": fire.delivery_error,
         "run": fire.run,
-        "usage": used.map(|usage| json!({ "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out,
-                   "tokens_cached": usage.tokens_cached, "cost_usd": usage.cost_micros as f64 / 1e6 })),
+        "usage": usage_json(&fire.usage),
+        "earlier": fire.earlier.iter().map(earlier_json).collect::<Vec<_>>(),
+    })
+}
+
+fn earlier_json(attempt: &Attempt) -> Value {
+    json!({
+        "attempt": attempt.number,
+        "status": FireStatus::Failed.as_str(),
+        "started_at": attempt.started_at,
+        "ended_at": attempt.ended_at,
+        "duration_ms": span_ms(attempt.started_at, attempt.ended_at),
+        "error": attempt.error,
+        "run": attempt.run,
+        "usage": usage_json(&attempt.usage),
+    })
+}
+
+fn usage_json(usage: &Usage) -> Option<Value> {
+    (*usage != Usage::default()).then(|| {
+        json!({ "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out, "tokens_cached": usage.tokens_cached,
+                "cost_usd": usage.cost_micros as f64 / 1e6 })
     })
 }

@@ -1,14 +1,15 @@
 //! `gt cron show`: a job, what came of it, and why it does not run.
 
 use clap::Args;
-use gt_core::job::{FireStatus, Payload};
+use gt_core::job::{FireStatus, JobState, Payload};
 use gt_core::text::one_line;
-use gt_store::{FireFilter, FiresOf, Job, Store};
+use gt_store::{FireFilter, FiresOf, Job, Store, UnderWay};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::list::job_json;
 use super::runs::{fire_json, lines};
-use super::{clock_words, off_words, schedule_words, shown};
+use super::{clock_words, next_words, schedule_words, shown, under_way_words};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{BOLD, DIM, paint};
@@ -32,20 +33,25 @@ pub(super) fn run(context: &Context, args: &ShowArgs) -> Result<(), Failure> {
     let job = store.job(&args.job)?;
     let fires = store.fires(&FireFilter { of: FiresOf::One(job.id()), status: None, limit: Some(FIRES) })?;
     let waits = why_waiting(context, &mut store, &job)?;
+    let under_way = store.under_way()?;
     if context.wants_json() {
-        let mut body = job_json(&job);
+        let mut body = job_json(&job, &under_way);
         body["waits"] = waits.into();
         body["runs"] = fires.iter().map(fire_json).collect::<Vec<Value>>().into();
         return context.json(&body);
     }
     let mut text = paint(BOLD, &shown(job.name()));
-    for (name, value) in fields(context, &job, waits) {
+    for (name, value) in fields(context.now(), &job, under_way.get(&job.id()), waits) {
         text.extend(["\n  ", &paint(DIM, &format!("{name:<9}")), " ", &one_line(&value)]);
     }
     if !fires.is_empty() {
         text.extend(["\n\n", &lines(&fires, context.now())]);
     }
-    context.say(&text)
+    context.say(&text)?;
+    if job.state == JobState::Active {
+        context.note_missing_daemon(&context.town()?);
+    }
+    Ok(())
 }
 
 /// Why what is under way has not begun.
@@ -57,7 +63,7 @@ fn why_waiting(context: &Context, store: &mut Store, job: &Job) -> Result<Option
     Ok(store.why_waiting(turn, &policy, context.now())?)
 }
 
-fn fields(context: &Context, job: &Job, waits: Option<String>) -> Vec<(&'static str, String)> {
+fn fields(now: Timestamp, job: &Job, at: Option<&UnderWay>, waits: Option<String>) -> Vec<(&'static str, String)> {
     let plan = &job.plan;
     let does = match &plan.payload {
         Payload::Message { session: Some(session), .. } => format!("says in {session}: {}", plan.payload.words()),
@@ -67,7 +73,7 @@ fn fields(context: &Context, job: &Job, waits: Option<String>) -> Vec<(&'static 
         Payload::Run { command } => format!("runs: {command}"),
         _ => plan.payload.words(),
     };
-    let next = job.next_at.map(|at| format!("{}, {}", clock_words(at, &plan.tz), off_words(at, context.now())));
+    let next = job.next_at.map(|at| format!("{}, {}", clock_words(at, &plan.tz), next_words(at, now)));
     let state = match &job.why {
         Some(why) => format!("{}: {why}", job.state.as_str()),
         None => job.state.as_str().to_owned(),
@@ -82,6 +88,7 @@ fn fields(context: &Context, job: &Job, waits: Option<String>) -> Vec<(&'static 
         ("does", Some(does)),
         ("state", Some(state)),
         ("next", next),
+        ("now", at.map(|at| under_way_words(at, now))),
         ("waits", waits),
         ("missed", Some(plan.missed.as_str().to_owned())),
         ("overlap", plan.may_overlap.then(|| "allowed".to_owned())),

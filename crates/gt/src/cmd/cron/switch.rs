@@ -1,7 +1,7 @@
 //! `gt cron pause`, `resume` and `remove`.
 
 use clap::Args;
-use gt_store::Job;
+use gt_store::{Job, Store};
 
 use super::add::summary;
 use super::list::job_json;
@@ -44,7 +44,7 @@ pub(super) fn pause(context: &Context, args: &PauseArgs) -> Result<(), Failure> 
     let mut store = context.store()?;
     refuse_heartbeats(&mut store, &args.jobs)?;
     let paused = store.pause_jobs(&args.jobs, &context.stamp())?;
-    tell(context, &paused, |job, is_new| match shown(job.name()) {
+    tell(context, &mut store, &paused, |job, is_new| match shown(job.name()) {
         name if is_new => format!("Paused {name}."),
         name => format!("{name} was paused already."),
     })
@@ -54,7 +54,7 @@ pub(super) fn resume(context: &Context, args: &ResumeArgs) -> Result<(), Failure
     let mut store = context.store()?;
     refuse_heartbeats(&mut store, &args.jobs)?;
     let resumed = store.resume_jobs(&args.jobs, &context.stamp())?;
-    tell(context, &resumed, |job, is_new| match summary(context, job) {
+    tell(context, &mut store, &resumed, |job, is_new| match summary(context, job) {
         summary if is_new => format!("Resumed {summary}."),
         summary => format!("Nothing to do for {summary}."),
     })?;
@@ -63,17 +63,24 @@ pub(super) fn resume(context: &Context, args: &ResumeArgs) -> Result<(), Failure
 }
 
 pub(super) fn remove(context: &Context, args: &RemoveArgs) -> Result<(), Failure> {
-    let removed = context.store()?.remove_jobs(&args.jobs, &context.stamp())?;
+    let mut store = context.store()?;
+    let removed = store.remove_jobs(&args.jobs, &context.stamp())?;
     let removed: Vec<_> = removed.into_iter().map(|job| (job, true)).collect();
-    tell(context, &removed, |job, _| format!("Removed {}.", shown(job.name())))
+    tell(context, &mut store, &removed, |job, _| format!("Removed {}.", shown(job.name())))
 }
 
 /// A line for each; in JSON the one, or a list of all.
-fn tell(context: &Context, jobs: &[(Job, bool)], words: impl Fn(&Job, bool) -> String) -> Result<(), Failure> {
+fn tell(
+    context: &Context,
+    store: &mut Store,
+    jobs: &[(Job, bool)],
+    words: impl Fn(&Job, bool) -> String,
+) -> Result<(), Failure> {
     if !context.wants_json() {
         return context.say(&jobs.iter().map(|(job, is_new)| words(job, *is_new)).collect::<Vec<_>>().join("\n"));
     }
-    match jobs.iter().map(|(job, _)| job_json(job)).collect::<Vec<_>>().as_slice() {
+    let under_way = store.under_way()?;
+    match jobs.iter().map(|(job, _)| job_json(job, &under_way)).collect::<Vec<_>>().as_slice() {
         [job] => context.json(job),
         jobs => context.json(jobs),
     }

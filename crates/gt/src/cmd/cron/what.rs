@@ -13,7 +13,7 @@ use crate::failure::{Failure, Kind};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(super) struct WhatArgs {
     /// Ask an agent this
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["sling", "new", "run"])]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with_all = ["sling", "new", "run"])]
     message: Option<String>,
     /// In this session, as one of its messages; else, or with `none`, in a fresh conversation each time
     #[arg(long, value_name = "SESSION")]
@@ -28,7 +28,7 @@ pub(super) struct WhatArgs {
     #[arg(long, value_name = "BEAD")]
     on: Option<String>,
     /// Make a bead with this title each time, and sling it
-    #[arg(long, value_name = "TITLE", conflicts_with = "run")]
+    #[arg(long, value_name = "TITLE", allow_hyphen_values = true, conflicts_with = "run")]
     new: Option<String>,
     /// The rig that the new bead is for
     #[arg(long, value_name = "RIG")]
@@ -37,10 +37,10 @@ pub(super) struct WhatArgs {
     #[arg(long, value_name = "FORMULA")]
     formula: Option<String>,
     /// Instructions for whoever works
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     args: Option<String>,
     /// Run this command of the shell, in the town's directory
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     run: Option<String>,
 }
 

@@ -7,10 +7,10 @@ use gt_engine::Town;
 use gt_engine::config::Value as ConfigValue;
 use gt_engine::jobs;
 use gt_engine::settings::Settings;
-use gt_store::{BeatWord, Fire, FireFilter, FiresOf, Job, Store, beat_of};
+use gt_store::{BeatWord, Fire, FireFilter, FiresOf, Job, Store, UnderWay, beat_of};
 use serde_json::{Value, json};
 
-use crate::cmd::cron::off_words;
+use crate::cmd::cron::{go_on_command, next_words, off_words, under_way_words};
 use crate::context::{Context, daemon_runs};
 use crate::failure::Failure;
 use crate::render::{BOLD, DIM, YELLOW, paint};
@@ -28,6 +28,7 @@ struct Beating {
     /// Why there is nothing to do, if that is so.
     idle: Option<String>,
     job: Option<Job>,
+    at: Option<UnderWay>,
     last: Option<Fire>,
 }
 
@@ -54,6 +55,7 @@ pub(super) fn run(context: &Context) -> Result<(), Failure> {
 
 fn look(town: &Town, settings: &Settings, store: &mut Store) -> Result<Vec<Beating>, Failure> {
     let mut there = store.beats()?;
+    let mut under_way = store.under_way()?;
     let mut all = Vec::new();
     for agent in jobs::beating(town, settings, &there) {
         let path = jobs::file_of(town, settings, &agent);
@@ -65,7 +67,9 @@ fn look(town: &Town, settings: &Settings, store: &mut Store) -> Result<Vec<Beati
         let of = FiresOf::One(beat_of(&agent));
         let last = store.fires(&FireFilter { of, status: None, limit: Some(1) })?.pop();
         let file = path.strip_prefix(town.root()).unwrap_or(&path).display().to_string();
-        all.push(Beating { agent, file, idle, job: place.map(|place| there.swap_remove(place)), last });
+        let job = place.map(|place| there.swap_remove(place));
+        let at = job.as_ref().and_then(|job| under_way.remove(&job.id()));
+        all.push(Beating { agent, file, idle, job, at, last });
     }
     Ok(all)
 }
@@ -109,22 +113,32 @@ fn words(context: &Context, one: &Beating, begins: &str) -> String {
     let next = match &one.job {
         None => begins.to_owned(),
         Some(job) => match (job.state, job.next_at, &job.why) {
+            (JobState::Active, Some(at), _) if at <= now => next_words(at, now),
             (JobState::Active, Some(at), _) => format!("next {}", off_words(at, now)),
-            (JobState::Active, None, _) => "beats right now".to_owned(),
-            (state, _, Some(why)) => format!("{}: {}", state.as_str(), one_line(why)),
-            (state, _, None) => state.as_str().to_owned(),
+            (JobState::Active, None, _) => "its time has come".to_owned(),
+            (JobState::Paused, _, Some(why)) => format!("paused: {}", one_line(why)),
+            (state, _, why) => rests(state, why.as_deref(), &go_on_command(job)),
         },
     };
     let mut text = format!("{}  {next}", paint(BOLD, &one_line(&one.agent)));
     let looks = one.idle.as_ref().map_or_else(|| format!("looks after {}", one.file), Clone::clone);
     text.extend(["\n  ".to_owned(), paint(DIM, &one_line(&looks))]);
-    if let Some(last) = &one.last {
+    if let Some(at) = &one.at {
+        text.extend(["\n  ".to_owned(), under_way_words(at, now)]);
+    }
+    if let Some(last) = one.last.as_ref().filter(|last| last.status != FireStatus::Running) {
         let why = last.error.as_ref().or(last.delivery_error.as_ref());
         let why = why.map(|why| format!(": {}", short_line(why))).unwrap_or_default();
         let line = format!("last {} {}{why}", last.status.as_str(), off_words(last.slot, now));
         text.extend(["\n  ".to_owned(), paint(DIM, &line)]);
     }
     text
+}
+
+/// That somebody stopped it, or it stopped itself, and what has it go on.
+fn rests(state: JobState, why: Option<&str>, command: &str) -> String {
+    let why = why.map(|why| format!(": {}", one_line(why))).unwrap_or_default();
+    format!("{}{why}\n  `{command}` has it go on", state.as_str())
 }
 
 fn body(settings: &Settings, all: &[Beating]) -> Value {
@@ -151,7 +165,7 @@ fn beating_json(one: &Beating) -> Value {
         "failures": job.map(|job| job.failures),
         "last_at": last.map(|fire| fire.slot),
         "last_status": last.map(|fire| fire.status).map(FireStatus::as_str),
-        "last_reason": last.and_then(|fire| fire.error.as_ref()),
+        "last_reason": last.and_then(|fire| fire.error.as_ref().or(fire.delivery_error.as_ref())),
         "last_delivery": last.and_then(|fire| fire.delivery.as_ref()),
         "said": said.map(|(text, _)| text),
         "said_at": said.map(|(_, at)| at),

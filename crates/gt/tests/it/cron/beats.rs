@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Clocked, answers, await_fires, ticking};
 use crate::channels::double::{Answer, Double, ok};
 use crate::fleet::Fleet;
+use crate::town::snapshot;
 
 const BEAT: &str = "heartbeat:scripted";
 
@@ -138,6 +139,32 @@ fn an_alert_goes_to_the_channel_that_was_used_last_or_to_the_one_that_is_named()
     fleet.set("heartbeat.target", "ops");
     fleet.town.gt(["heartbeat", "run", "--wait"]).success();
     assert_eq!(double.until("3 requests", |all| all.len() >= 3)[2].json()["text"], "The shop is on fire.");
+}
+
+#[test]
+fn a_channel_that_takes_only_certain_sessions_loses_no_alert_and_is_refused_to_jobs() {
+    let fleet = ticking();
+    beating(&fleet);
+    let double = Double::new(|_, _| ok());
+    hook(&fleet, &double);
+    fleet.set("channels.ops.allow", "[\"dm:*\"]");
+    fleet.set("heartbeat.target", "ops");
+    reply(&fleet, "The shop is down.");
+    fleet.start_daemon();
+    fleet.town.gt(["heartbeat", "run", "--wait"]).success();
+    let why = "`channels.ops.allow` does not name the session heartbeat:scripted, so the mayor got a letter";
+    fleet.until_seen("the letter", || last(&fleet) == format!("ok mailed: - {why}"));
+    assert!(fleet.town.gt(["mail", "inbox"]).stdout.contains("the heartbeat of scripted has something to tell"));
+    assert_eq!(fleet.town.gt(["heartbeat", "status", "--json"]).json()["agents"][0]["last_reason"], why);
+    let job = ["cron", "add", "tells", "--every", "1h", "--run", "date", "--channel", "ops"];
+    snapshot!(fleet.town.refused(job), @r#"
+    $ gt cron add tells --every 1h --run date --channel ops
+    ! error: `channels.ops.allow` does not name the session cron:tells
+    ! hint: let it in with another pattern, such as "cron:*", in `channels.ops.allow`
+    [exit 1]
+    "#);
+    fleet.set("channels.ops.allow", "[\"cron:*\"]");
+    fleet.town.gt(job).success();
 }
 
 #[test]
@@ -301,7 +328,7 @@ fn who_is_disabled_while_all_are_stays_so_until_it_is_enabled_by_name() {
     gt(&["heartbeat", "disable", "scripted"]).success();
     insta::assert_snapshot!(gt(&["heartbeat", "enable"]).stdout, @"Hearts beat again, all but scripted: `gt heartbeat enable scripted`");
     assert_eq!(state(), "paused");
-    insta::assert_snapshot!(gt(&["heartbeat", "enable", "scripted"]).stdout, @"The hearts of scripted beat again.");
+    insta::assert_snapshot!(gt(&["heartbeat", "enable", "scripted"]).stdout, @"The heart of scripted beats again.");
     assert_eq!(state(), "active");
 }
 

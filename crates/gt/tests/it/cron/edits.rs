@@ -177,7 +177,7 @@ fn a_job_whose_time_has_passed_is_refused_with_what_helps() {
     $ gt cron edit k4 --at 'in 2h'
     Changed k4: at Tue 2027-01-12 14:00 +00:00 (UTC); it is paused.
     $ gt cron resume k4
-    Resumed k4: at Tue 2027-01-12 14:00 +00:00 (UTC), in 1h 59m.
+    Resumed k4: at Tue 2027-01-12 14:00 +00:00 (UTC), in 2h.
     ");
 }
 
@@ -234,15 +234,62 @@ fn another_zone_alone_does_not_move_a_time_that_comes_once() {
     snapshot!(crate::town::session(answers), @"
     $ gt cron edit e --tz America/New_York
     ! error: another zone alone does not say when `e` comes: it has one time
-    ! hint: say the time too, as in `--at '2027-01-13 09:00' --tz America/New_York`
+    ! hint: say the time there too, as in `--at '2027-01-13 04:00' --tz America/New_York`
     [exit 2]
     $ gt cron edit e --tz America/New_York --at 'tomorrow 9:00'
-    Changed e: at Wed 2027-01-13 09:00 -05:00 (America/New_York), in 1d 3h.
+    Changed e: at Wed 2027-01-13 09:00 -05:00 (America/New_York), in 1d 4h.
     $ gt cron edit e --tz America/New_York --retries 1
-    Changed e: at Wed 2027-01-13 09:00 -05:00 (America/New_York), in 1d 3h.
+    Changed e: at Wed 2027-01-13 09:00 -05:00 (America/New_York), in 1d 4h.
     $ gt cron edit e --tz UTC --cron '0 9 * * *'
-    Changed e: cron 0 9 * * * (UTC); next Wed 2027-01-13 09:00 +00:00, in 22h 39m.
+    Changed e: cron 0 9 * * * (UTC); next Wed 2027-01-13 09:00 +00:00, in 22h 40m.
     $ gt cron edit e --tz America/New_York
-    Changed e: cron 0 9 * * * (America/New_York); next Tue 2027-01-12 09:00 -05:00, in 3h 39m.
+    Changed e: cron 0 9 * * * (America/New_York); next Tue 2027-01-12 09:00 -05:00, in 3h 40m.
     ");
+}
+
+#[test]
+fn where_nothing_would_change_nothing_is_done() {
+    let clocked = super::Clocked::at("2027-01-12T10:20:00Z");
+    let gt = |words: &[&str]| clocked.gt(&[&["cron"], words].concat());
+    gt(&["add", "e", "--cron", "0 9 * * *", "--tz", "UTC", "--run", "true", "--retries", "2"]).success();
+    let before = clocked.town.state();
+    let same = gt(&["edit", "e", "--cron", "0 9 * * *", "--retries", "2", "--no-overlap"]);
+    let job = gt(&["edit", "e", "--run", "true", "--json"]).json();
+    assert_eq!((&job["name"], &job["retries"]), (&json!("e"), &json!(2)));
+    assert_eq!(clocked.town.state(), before);
+    snapshot!(crate::town::session([same]) + &clocked.town.refused(["cron", "edit", "e"]), @"
+    $ gt cron edit e --cron '0 9 * * *' --retries 2 --no-overlap
+    Nothing to do for e: cron 0 9 * * * (UTC); next Wed 2027-01-13 09:00 +00:00, in 22h 40m.
+    $ gt cron edit e
+    ! error: it is not said what to change
+    ! hint: for example `gt cron edit e --every 2h`; see `gt cron edit --help`
+    [exit 2]
+    ");
+}
+
+#[test]
+fn who_gives_a_time_another_zone_is_told_how_that_time_is_written_there() {
+    let clocked = super::Clocked::at("2027-11-06T10:20:00Z");
+    let gt = |words: &[&str]| clocked.gt(&[&["cron"], words].concat());
+    gt(&["add", "q3", "--at", "2027-11-07 5:30", "--tz", "UTC", "--run", "true"]).success();
+    let kolkata = gt(&["edit", "q3", "--tz", "Asia/Kolkata"]);
+    // There it is half past one for the first time.
+    let new_york = gt(&["edit", "q3", "--tz", "America/New_York"]);
+    gt(&["pause", "q3"]).success();
+    clocked.set_clock("2027-11-07T10:20:00Z");
+    snapshot!(crate::town::session([kolkata, new_york, gt(&["edit", "q3", "--tz", "Asia/Kolkata"])]), @"
+    $ gt cron edit q3 --tz Asia/Kolkata
+    ! error: another zone alone does not say when `q3` comes: it has one time
+    ! hint: say the time there too, as in `--at '2027-11-07 11:00' --tz Asia/Kolkata`
+    [exit 2]
+    $ gt cron edit q3 --tz America/New_York
+    ! error: another zone alone does not say when `q3` comes: it has one time
+    ! hint: say the time there too, as in `--at 2027-11-07T01:30:00-04:00 --tz America/New_York`
+    [exit 2]
+    $ gt cron edit q3 --tz Asia/Kolkata
+    ! error: another zone alone does not say when `q3` comes: it has one time
+    ! hint: say the time there too, as in `--at TIME --tz Asia/Kolkata`
+    [exit 2]
+    ");
+    gt(&["edit", "q3", "--at", "2027-11-08 11:00", "--tz", "Asia/Kolkata"]).success();
 }

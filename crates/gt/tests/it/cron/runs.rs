@@ -142,11 +142,19 @@ fn a_failure_is_tried_again_soon_and_one_that_will_not_go_better_is_not() {
     await_fires(&fleet, "shaky", "ok", 1);
     let n = |job: &str| ticks(&fleet).iter().filter(|(name, ..)| name == job).count();
     assert_eq!((n("shaky"), n("missing")), (2, 1));
-    assert_eq!(fires(&fleet, "shaky")[0]["attempt"], 2);
+    let shaky = &fires(&fleet, "shaky")[0];
+    let earlier = &shaky["earlier"][0];
+    assert_eq!(
+        (&shaky["attempt"], &earlier["attempt"], &earlier["error"]),
+        (&2.into(), &1.into(), &"exit code 1".into())
+    );
+    assert_ne!(shaky["run"], earlier["run"], "{shaky}");
+    let told = fleet.town.gt(["cron", "runs", "shaky"]).stdout;
+    assert!(told.lines().nth(1).is_some_and(|line| line.trim_start().starts_with("attempt 1 failed in ")), "{told}");
     let jobs = fleet.town.gt(["cron", "list", "--json"]).json();
     assert_eq!((jobs.as_array().map(Vec::len), &jobs[0]["state"]), (Some(1), &"disabled".into()), "{jobs}");
     let reason = jobs[0]["reason"].as_str().expect("a reason");
-    assert!(reason.starts_with("it ran once, and that was failed: ") && reason.contains("no-such-program"), "{reason}");
+    assert!(reason.starts_with("its only run failed: ") && reason.contains("no-such-program"), "{reason}");
 }
 
 #[test]
@@ -179,7 +187,7 @@ fn a_job_that_fails_again_and_again_is_disabled_and_somebody_is_told() {
     let mail = fleet.town.gt(["mail", "inbox"]).stdout;
     assert!(mail.contains("the job bad is disabled"), "{mail}");
     let status = fleet.town.gt(["status"]).stdout;
-    assert!(status.contains("the job bad is disabled"), "{status}");
+    assert!(status.contains("the job bad is disabled: `gt cron resume bad`"), "{status}");
     fleet.town.gt(["cron", "resume", "bad"]).success();
     await_fires(&fleet, "bad", "failed", 3);
 }
@@ -268,6 +276,26 @@ fn work_that_could_not_be_slung_says_why() {
     assert_ne!(fleet.town.gt(["cron", "run", "late", "--wait"]).code, 0);
     let error = fires(&fleet, "late")[0]["error"].as_str().expect("a reason").to_owned();
     assert!(error.contains(&bead) && error.contains("closed") && !error.contains("hint"), "{error}");
+    let others = [1, 2].map(|n| fleet.town.create(&[&format!("Open {n}"), "--rig", "shop"]));
+    add(&fleet, &["both", "--every", "1h", "--sling", &others[0], &others[1]]);
+    fleet.town.gt(["rig", "park", "shop"]).success();
+    assert_ne!(fleet.town.gt(["cron", "run", "both", "--wait"]).code, 0);
+    let error = fires(&fleet, "both")[0]["error"].as_str().expect("a reason").to_owned();
+    assert!(error.contains(&format!("nothing was slung; {}: ", others[0])) && error.contains("park"), "{error}");
+}
+
+#[test]
+fn a_command_that_fails_says_why_also_if_it_says_so_where_it_answers() {
+    let fleet = ticking();
+    for (name, command, why) in [
+        ("loud", "echo all is well; echo 'the disk is full' >&2; exit 3", "the disk is full (exit code 3)"),
+        ("plain", "echo 'FAIL test_login'; exit 1", "FAIL test_login (exit code 1)"),
+        ("silent", "exit 1", "exit code 1"),
+    ] {
+        add(&fleet, &[name, "--every", "24h", "--retries", "0", "--run", command]);
+        assert_ne!(fleet.town.gt(["cron", "run", name, "--wait"]).code, 0);
+        assert_eq!(fires(&fleet, name)[0]["error"], why);
+    }
 }
 
 #[test]
@@ -292,17 +320,22 @@ fn new_work_is_made_once_however_often_it_is_tried() {
 fn a_job_that_slings_what_is_under_way_leaves_it_out_and_is_not_disabled() {
     let fleet = ticking();
     fleet.script("while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done\ngt done --no-changes");
-    fleet.hold(&["gt-1"]);
+    fleet.hold(&["gt-1", "gt-2"]);
     fleet.set("cron.max_failures", "1");
-    fleet.town.gt(["sling", "gt-1"]).success();
+    fleet.town.gt(["sling", "gt-1", "gt-2"]).success();
     fleet.start_daemon();
-    fleet.until_events("run.started", Some("gt-1"), 1);
+    fleet.until_events("run.started", None, 2);
     add(&fleet, &["again", "--every", "24h", "--sling", "gt-1"]);
     fleet.town.gt(["cron", "run", "again"]).success();
     await_fires(&fleet, "again", "skipped", 1);
     let why = fires(&fleet, "again")[0]["error"].as_str().expect("a reason").to_owned();
     assert!(why.contains("gt-1 is already on the hook of"), "{why}");
     assert_eq!(fleet.town.gt(["cron", "show", "again", "--json"]).json()["state"], "active");
+    add(&fleet, &["both", "--at", "in 1s", "--sling", "gt-1", "gt-2"]);
+    await_fires(&fleet, "both", "skipped", 1);
+    let job = fleet.town.gt(["cron", "show", "both", "--json"]).json();
+    let reason = job["reason"].as_str().expect("what runs once and did not is kept, and says why");
+    assert!(reason.starts_with("its only time was left out: ") && reason.contains("gt-1"), "{reason}");
     fleet.open_gate("gate");
 }
 

@@ -196,7 +196,7 @@ fn a_town_with_jobs_shows_what_comes_next() {
     clocked.gt(&["cron", "add", "backup", "--cron", "0 3 * * *", "--tz", "UTC", "--run", "true"]).success();
     let status = clocked.gt(&["status"]).stdout;
     let part = status.split("\n\n").find(|part| part.starts_with("Next by the clock")).expect("it is shown");
-    assert_eq!(part.trim_end(), "Next by the clock (1)\n  backup  in 16h 39m  Wed 2027-01-13 03:00 +00:00 (UTC)");
+    assert_eq!(part.trim_end(), "Next by the clock (1)\n  backup  in 16h 40m  Wed 2027-01-13 03:00 +00:00 (UTC)");
 }
 
 #[test]
@@ -224,4 +224,97 @@ fn a_grace_for_what_never_comes_late_is_refused() {
     town.gt(add).success();
     assert_eq!(town.gt(["cron", "edit", "x", "--missed", "all"]).code, 2);
     town.gt(["cron", "edit", "x", "--missed", "all", "--grace", "default"]).success();
+}
+
+#[test]
+fn words_that_begin_with_a_dash_are_words() {
+    let town = Town::with_rig();
+    let payload = |name: &str, words: &[&str]| {
+        let add = ["cron", "add", name, "--every", "1h", "--json"];
+        town.call(add.iter().chain(words).copied()).run().json()["payload"].to_string()
+    };
+    town.gt(["config", "set", "agents.claude.headless", r#"["true"]"#]).success();
+    assert_eq!(payload("a", &["--message", "- check the mail"]), r#"{"message":{"text":"- check the mail"}}"#);
+    assert_eq!(payload("b", &["--run", "--version"]), r#"{"run":{"command":"--version"}}"#);
+    assert_eq!(
+        payload("c", &["--new", "- tidy up", "--args", "-v is enough", "--rig", "shop"]),
+        r#"{"sling":{"words":["shop","--new=- tidy up","--args=-v is enough"]}}"#
+    );
+    let edited = town.gt(["cron", "edit", "a", "--message", "-- and the post", "--json"]).json();
+    assert_eq!(edited["payload"]["message"]["text"], "-- and the post");
+    let refused = |words: &[&str]| town.refused(["cron", "add", "x", "--run", "true"].iter().chain(words).copied());
+    let refused = [
+        refused(&["--every", "-5m"]),
+        refused(&["--every", "--missed"]),
+        refused(&["--every", "1h", "--retries", "-1"]),
+        refused(&["--every", "1h", "--timeout", "-1h"]),
+        refused(&["--every", "1h", "--grace", "-1h"]),
+        refused(&["--at", "-2h"]),
+        refused(&["--cron", "-1 * * * *"]),
+        town.refused(["cron", "next", "0 9 * * *", "--from", "-2h"]),
+    ];
+    snapshot!(refused.concat(), @"
+    $ gt cron add x --run true --every -5m
+    ! error: `-5m` is not a span of time for --every
+    ! hint: say `30s`, `5m` or `1h 30m`
+    [exit 2]
+    $ gt cron add x --run true --every --missed
+    ! error: `--missed` is not a span of time for --every
+    ! hint: say `30s`, `5m` or `1h 30m`
+    [exit 2]
+    $ gt cron add x --run true --every 1h --retries -1
+    ! error: `-1` is not a number of retries
+    ! hint: say 0 to 100
+    [exit 2]
+    $ gt cron add x --run true --every 1h --timeout -1h
+    ! error: `-1h` is not a span of time for --timeout
+    ! hint: say `30s`, `5m` or `1h 30m`
+    [exit 2]
+    $ gt cron add x --run true --every 1h --grace -1h
+    ! error: `-1h` is not a span of time for --grace
+    ! hint: say `30s`, `5m` or `1h 30m`
+    [exit 2]
+    $ gt cron add x --run true --at -2h
+    ! error: `-2h` is not a time
+    ! hint: say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
+    [exit 2]
+    $ gt cron add x --run true --cron '-1 * * * *'
+    ! error: `-1` is not a minute: 0 to 59
+    ! hint: for example `0 9 * * 1-5`, at nine on workdays; try it with `gt cron next EXPR`
+    [exit 2]
+    $ gt cron next '0 9 * * *' --from -2h
+    ! error: `-2h` is not a time
+    ! hint: say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
+    [exit 2]
+    ");
+}
+
+#[test]
+fn a_message_a_text_and_instructions_may_begin_with_a_dash() {
+    let town = Town::with_rig();
+    town.gt(["send", "dm:anna", "- and the milk"]).success();
+    town.gt(["send", "dm:anna", "--", "--wait"]).success();
+    let said = town.gt(["session", "show", "dm:anna", "--json"]).stdout;
+    assert!(said.contains("- and the milk") && said.contains("--wait"), "{said}");
+    // What is known stays a flag, wherever it stands.
+    assert_eq!(town.gt(["send", "--json", "dm:bob", "--sender", "carl", "hi"]).json()["session"], "dm:bob");
+    let bead = town.create(&["Shop", "--rig", "shop", "-d", "- milk", "--notes", "- bread", "--design", "-x"]);
+    let shown = town.gt(["show", &bead, "--json"]).stdout;
+    assert!(shown.contains("- milk") && shown.contains("- bread"), "{shown}");
+    town.gt(["bead", "update", &bead, "--acceptance", "- all is there"]).success();
+    town.gt(["config", "set", "scheduler.max_polecats", "1"]).success();
+    town.gt(["sling", &bead, "--args", "- only the milk"]).success();
+}
+
+#[test]
+fn what_was_asked_for_is_read_back_and_an_empty_log_says_that_it_is_empty() {
+    let town = Town::new();
+    let off = |words: [&str; 2]| {
+        let added = town.gt(["cron", "add", "x", words[0], words[1], "--tz", "UTC", "--run", "true"]);
+        town.gt(["cron", "remove", "x"]).success();
+        added.stdout.rsplit_once(", in ").expect("it says how far off it is").1.to_owned()
+    };
+    assert_eq!([off(["--every", "20m"]), off(["--at", "in 2h"])], ["20m.\n", "2h.\n"]);
+    assert_eq!(town.gt(["cron", "runs"]).stdout, "There are no runs yet.\n");
+    assert_eq!(town.gt(["cron", "runs", "--status", "ok"]).stdout, "There are no runs yet.\n");
 }
