@@ -1,32 +1,32 @@
 //! A town of jobs: the same world of crashes, faults and clocks that jump, with jobs instead of beads. // SPEC K2–K4
 //!
 //! Apart from the other simulation, because time itself is the work here: nothing ever comes to rest. After the chaos the
-//! clock goes on for some hours, in which each slot must fire in time; then every slot of those jobs that nobody touched must
-//! have its records, whatever happened.
+//! clock goes on until it is past all that it ever showed, and then for some more, in which each slot must fire in time. Three
+//! things still happen then, one by one and while everybody sleeps, so that what must follow from each is known: the clock is
+//! set forward, it is set back, and nobody runs the town for a while. In the end every slot of those jobs that nobody touched
+//! must have its records, whatever happened.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+mod book;
+mod judge;
+mod slots;
 
-use gt_core::job::{FireStatus, Schedule};
-use gt_engine::settings::Settings;
-use gt_store::{Fire, FireFilter, FiresOf, JobPlan, Store};
-use jiff::tz::TimeZone;
+use gt_engine::daemon::Cause;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::jobs::{self, Clockmaker, Hands, Timers};
+use self::judge::Judge;
+use crate::jobs::{Clockmaker, Hands, Timers};
 use crate::part::Part;
 use crate::play::Play;
 use crate::sim::{Failure, Plan};
 use crate::stage::Stage;
 use crate::trouble::{Hours, Trouble};
+use crate::world::Pid;
 
-/// For so long the clock goes on in peace.
-const PEACE: SignedDuration = SignedDuration::from_hours(1);
 /// By then whoever runs the town has noticed that all is well again.
 const HEALED: SignedDuration = SignedDuration::from_mins(2);
-/// How much later than it could a slot may fire.
-const LATE_MAX: SignedDuration = SignedDuration::from_secs(1);
-const ROUNDS_MAX: usize = 20_000;
+/// For so long nothing happens but what is to.
+const CALM: SignedDuration = SignedDuration::from_mins(12);
+const ROUNDS_MAX: usize = 60_000;
 
 /// What a simulation came to.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +49,14 @@ pub fn run(plan: Plan) -> Result<Report, Box<Failure>> {
     }
 }
 
+/// What happens in peace, to the clock or to whoever watches it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Incident {
+    Ahead,
+    Back,
+    Down,
+}
+
 struct Clockwork {
     plan: Plan,
     play: Play,
@@ -61,13 +69,22 @@ impl Clockwork {
         stage.world().lock().faults.no_daemon = false;
         let judge = Judge::new(&stage);
         let tells = stage.world().lock().rng.bool();
-        let parts: Vec<Box<dyn Part>> =
-            vec![Box::new(Trouble), Box::new(Hours), Box::new(Timers), Box::new(Hands), Box::new(Clockmaker { tells })];
+        let parts: Vec<Box<dyn Part>> = vec![
+            Box::new(Trouble),
+            Box::new(Hours),
+            Box::new(Timers),
+            Box::new(Hands::default()),
+            Box::new(Clockmaker { tells }),
+        ];
         Clockwork { plan, play: Play { stage, parts }, judge }
     }
 
     fn take_story(&self) -> Vec<String> {
         self.play.stage.world().lock().story.take().unwrap_or_default()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.play.stage.world().now()
     }
 
     fn chaos(&mut self) -> Result<(), String> {
@@ -80,12 +97,28 @@ impl Clockwork {
         self.play.heal();
         self.judge.look(&mut self.play.stage)?;
         let healed = self.judge.latest + HEALED;
+        let mut calm_until = healed + CALM;
+        for incident in self.draw_incidents() {
+            self.go_on(healed, |sim| sim.is_time_for(incident, calm_until))?;
+            self.befall(incident)?;
+            calm_until = self.judge.latest.max(self.now()) + CALM;
+        }
+        self.go_on(healed, |sim| Ok(sim.now() > calm_until))?;
+        self.play.tidy();
+        self.go_on(healed, |sim| Ok(sim.now() > calm_until + CALM))?;
+        self.judge.conclude(&self.play.stage, healed)
+    }
+
+    /// Time passes, with all that is due in it, until it is time for something else.
+    fn go_on(
+        &mut self,
+        healed: Timestamp,
+        mut is_time: impl FnMut(&mut Clockwork) -> Result<bool, String>,
+    ) -> Result<(), String> {
         for _ in 0..ROUNDS_MAX {
-            let judge = &mut self.judge;
-            self.play.round(|stage| judge.look(stage))?;
-            self.judge.check_no_stall(&self.play.stage)?;
-            if self.play.stage.world().now() > healed + PEACE {
-                return self.judge.conclude(&self.play.stage, healed);
+            self.round(healed)?;
+            if is_time(self)? {
+                return Ok(());
             }
             if !self.play.sleep() {
                 return Err("everybody sleeps for ever".to_owned());
@@ -93,167 +126,60 @@ impl Clockwork {
         }
         Err("time does not pass".to_owned())
     }
-}
 
-/// What a process was started for: the job, its slot and the attempt.
-type Start = (String, String, String);
-
-struct Judge {
-    store: Store,
-    began: Timestamp,
-    /// The latest that the clock has ever shown.
-    latest: Timestamp,
-    seen: Option<i64>,
-    n_born: usize,
-    starts: BTreeMap<Start, String>,
-}
-
-impl Judge {
-    /// The judge of a town in which the jobs are that nobody touches.
-    fn new(stage: &Stage) -> Judge {
-        let mut store = stage.ground.medium.open().expect("the store is there");
-        let began = stage.world().now();
-        store.add_jobs(&jobs::steady(began), &stage.stamp("founder")).expect("nothing is wrong with them");
-        Judge { store, began, latest: began, seen: None, n_born: 0, starts: BTreeMap::new() }
+    /// Everything that is due by now.
+    fn round(&mut self, healed: Timestamp) -> Result<(), String> {
+        let judge = &mut self.judge;
+        self.play.round(|stage| judge.look(stage))?;
+        self.judge.check_no_stall(&self.play.stage)?;
+        if self.now() > healed { self.judge.look_in_peace(&self.play.stage) } else { Ok(()) }
     }
 
-    /// Every invariant, now.
-    fn look(&mut self, stage: &mut Stage) -> Result<(), String> {
-        if let Some(violation) = stage.world().lock().violations.pop() {
-            return Err(violation);
+    /// Each of them, in an order that is drawn.
+    fn draw_incidents(&self) -> Vec<Incident> {
+        let mut incidents = vec![Incident::Ahead, Incident::Back, Incident::Down];
+        self.play.stage.world().lock().rng.shuffle(&mut incidents);
+        incidents
+    }
+
+    /// Whether all is calm; a clock is set back while something waits to be tried again, if that comes soon.
+    fn is_time_for(&mut self, incident: Incident, calm_until: Timestamp) -> Result<bool, String> {
+        let now = self.now();
+        let is_patient = incident == Incident::Back && now < calm_until + CALM;
+        Ok(now > calm_until && (!is_patient || self.judge.is_any_waiting()?))
+    }
+
+    fn befall(&mut self, incident: Incident) -> Result<(), String> {
+        let from = self.now();
+        let span = {
+            let mut world = self.play.stage.world().lock();
+            SignedDuration::from_secs([30, 200, 3700][world.rng.usize(0..3)] + world.rng.i64(0..60))
+        };
+        self.play.stage.world().tell(|| format!("in peace: {incident:?} for {span:#}"));
+        match incident {
+            Incident::Ahead => self.set_clock(span),
+            Incident::Back => self.set_clock(-span),
+            Incident::Down => self.stay_away(span),
         }
-        self.latest = self.latest.max(stage.world().now());
-        self.check_births(stage)?;
-        let version = self.store.outside_commits().map_err(|error| error.to_string())?;
-        if self.seen.replace(version) == Some(version) {
+        if incident == Incident::Back {
+            self.judge.note_set_back(self.play.stage.world().lock().uptime());
             return Ok(());
         }
-        let found = self.store.judge(self.latest).map_err(|error| error.to_string())?;
-        match found.dispatch.first() {
-            Some(complaint) => Err(complaint.clone()),
-            None => self.check_overlap(stage),
+        self.judge.note_gap(from, self.now())
+    }
+
+    fn set_clock(&self, by: SignedDuration) {
+        let mut world = self.play.stage.world().lock();
+        world.shift_clock(by);
+        world.post_all(|| Cause::ClockSet);
+    }
+
+    /// Nobody runs the town.
+    fn stay_away(&mut self, span: SignedDuration) {
+        let stage = &mut self.play.stage;
+        for pid in stage.strands.keys().copied().collect::<Vec<Pid>>() {
+            stage.kill(pid);
         }
-    }
-
-    /// Nothing is started before it is claimed, and no attempt at a slot twice.
-    fn check_births(&mut self, stage: &Stage) -> Result<(), String> {
-        let started = stage.ground.runtime.started();
-        for run in &started[self.n_born..] {
-            if self.store.run(run).map_err(|error| error.to_string())?.is_none() {
-                return Err(format!("{run} was started before it was claimed"));
-            }
-            let Some(start) = start_of(stage, run) else { continue };
-            if let Some(before) = self.starts.insert(start.clone(), run.clone()) {
-                return Err(format!("{start:?} was started as {before}, and again as {run}"));
-            }
-        }
-        self.n_born = started.len();
-        Ok(())
-    }
-
-    /// Whoever may not run beside itself does not.
-    fn check_overlap(&mut self, stage: &Stage) -> Result<(), String> {
-        let live = self.store.live_runs().map_err(|error| error.to_string())?;
-        let mut slots: BTreeMap<String, String> = BTreeMap::new();
-        for (job, slot, _) in live.iter().filter_map(|run| start_of(stage, &run.id)) {
-            let is_lonely = ["skip", "once", "all", "reminder"].contains(&job.as_str());
-            if let Some(other) = slots.insert(job.clone(), slot.clone()).filter(|other| is_lonely && *other != slot) {
-                return Err(format!("{job} runs for {other} and for {slot} at once"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Nobody sleeps longer than until a slot comes or something is tried again.
-    fn check_no_stall(&mut self, stage: &Stage) -> Result<(), String> {
-        let Some(due) = self.store.next_job_at().map_err(|error| error.to_string())? else { return Ok(()) };
-        let (now, uptime) = (stage.world().now(), stage.world().lock().uptime());
-        let asleep = stage.next_wake().map_or(Duration::MAX, |wake| wake.saturating_sub(uptime));
-        let wakes = now.saturating_add(SignedDuration::try_from(asleep).unwrap_or(SignedDuration::MAX));
-        match wakes {
-            Ok(wakes) if wakes <= due.max(now) + LATE_MAX => Ok(()),
-            _ => Err(format!("something is due at {due}, it is {now}, and everybody sleeps for {asleep:?}")),
-        }
-    }
-
-    /// What became of everything, by what the schedules say and nothing that the store remembers of it.
-    fn conclude(&mut self, stage: &Stage, healed: Timestamp) -> Result<Report, String> {
-        let now = stage.world().now();
-        for plan in jobs::steady(self.began) {
-            let fires = self.fires(FiresOf::One(plan.name.clone()))?;
-            if let Some(fire) = fires.iter().find(|fire| fire.status == FireStatus::Running && fire.slot < now - HEALED)
-            {
-                let why = self.why_waiting(stage, fire)?;
-                return Err(format!("{} has not come to an end: {why}", said(fire)));
-            }
-            check_slots(&plan, &fires, self.began, now - LATE_MAX)?;
-            check_in_time(&fires, healed)?;
-        }
-        let fires = self.fires(FiresOf::Jobs)?;
-        let n_missed = fires.iter().filter(|fire| fire.status == FireStatus::Missed).count();
-        Ok(Report { n_fires: fires.len(), n_missed, n_starts: self.starts.len(), story: Vec::new() })
-    }
-
-    fn why_waiting(&mut self, stage: &Stage, fire: &Fire) -> Result<String, String> {
-        let town = &stage.ground.town;
-        let policy = Settings::load(town).map_err(|error| error.to_string())?.policy(town.root());
-        let Some(turn) = fire.turn else { return Ok(format!("it is tried again at {:?}", fire.retry_at)) };
-        let why = self.store.why_waiting(turn, &policy, stage.world().now()).map_err(|error| error.to_string())?;
-        Ok(format!("turn {turn}, attempt {}, run {:?}, retry {:?}: {why:?}", fire.attempt, fire.run, fire.retry_at))
-    }
-
-    fn fires(&mut self, of: FiresOf) -> Result<Vec<Fire>, String> {
-        let filter = FireFilter { of, ..FireFilter::default() };
-        let mut fires = self.store.fires(&filter).map_err(|error| error.to_string())?;
-        fires.retain(|fire| !fire.is_manual);
-        fires.reverse();
-        Ok(fires)
-    }
-}
-
-/// What a process that runs was started for.
-fn start_of(stage: &Stage, run: &str) -> Option<Start> {
-    let env: BTreeMap<String, String> = stage.ground.runtime.launch(run)?.env.into_iter().collect();
-    let of = |name: &str| env.get(name).cloned();
-    Some((of("GT_JOB")?, of("GT_SLOT")?, of("GT_ATTEMPT")?))
-}
-
-fn said(fire: &Fire) -> String {
-    let why = fire.error.as_deref().unwrap_or("-");
-    format!("{} of {} ({}, made {}: {why})", fire.slot, fire.job, fire.status.as_str(), fire.made_at)
-}
-
-/// Each slot has one record, or that it was missed and what then came of it.
-fn check_slots(plan: &JobPlan, fires: &[Fire], began: Timestamp, until: Timestamp) -> Result<(), String> {
-    let zone = TimeZone::get(&plan.tz).map_err(|error| error.to_string())?;
-    let mut at = began;
-    while let Some(slot) = plan.schedule.next(at, &zone).filter(|slot| *slot <= until) {
-        let covers = |fire: &&Fire| fire.slot == slot || (fire.slot < slot && fire.until.is_some_and(|to| to >= slot));
-        let records: Vec<&Fire> = fires.iter().filter(covers).collect();
-        let is_so = match records[..] {
-            [_] => true,
-            [missed, late] => missed.status == FireStatus::Missed && late.status != FireStatus::Missed,
-            _ => false,
-        };
-        if !is_so {
-            let records: Vec<String> = records.into_iter().map(said).collect();
-            return Err(format!("{slot} of {} has these records: {records:?}", plan.name));
-        }
-        at = slot;
-    }
-    // Who runs once has run.
-    let has_run = fires.iter().any(|fire| !matches!(fire.status, FireStatus::Missed | FireStatus::Skipped));
-    if matches!(plan.schedule, Schedule::At(_)) && !has_run {
-        return Err(format!("{} never ran: {:?}", plan.name, fires.iter().map(said).collect::<Vec<_>>()));
-    }
-    Ok(())
-}
-
-/// In peace each slot is made a fire when it comes.
-fn check_in_time(fires: &[Fire], healed: Timestamp) -> Result<(), String> {
-    let late = |fire: &&Fire| fire.status == FireStatus::Missed || fire.made_at > fire.slot + LATE_MAX;
-    match fires.iter().filter(|fire| fire.slot > healed).find(late) {
-        Some(fire) => Err(format!("{} came in peace, and not in time", said(fire))),
-        None => Ok(()),
+        stage.world().lock().pass(span.unsigned_abs());
     }
 }

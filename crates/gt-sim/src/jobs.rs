@@ -1,5 +1,7 @@
 //! Who has to do with jobs: people who add, change and run them, the processes that they run, and whoever sets the clock.
 
+use std::collections::BTreeSet;
+
 use gt_core::cron::Expr;
 use gt_core::job::{Missed, Payload, Schedule};
 use gt_engine::daemon::Cause;
@@ -18,14 +20,24 @@ const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
+/// Whoever adds jobs, changes, runs and removes them.
+pub const ANN: &str = "ann";
+/// The job that comes once.
+pub const REMINDER: &str = "reminder";
+/// Those that come again and again.
+pub const RECURRING: [&str; 5] = ["skip", "once", "prompt", "all", "beside"];
+/// Of these one slot at a time is under way.
+pub const LONELY: [&str; 4] = ["skip", "once", "prompt", REMINDER];
+
 /// Jobs that nobody touches but by running them: nothing of their slots may be missing.
 pub fn steady(now: Timestamp) -> Vec<JobPlan> {
     vec![
         JobPlan { missed: Missed::Skip, ..cron("skip", "*/3 * * * *") },
         cron("once", "*/4 * * * *"),
+        JobPlan { grace: Some(MINUTE * 2), ..every("prompt", 7, now) },
         JobPlan { missed: Missed::All, ..every("all", 5, now) },
         JobPlan { may_overlap: true, ..every("beside", 2, now) },
-        job("reminder", Schedule::At(now + MINUTE * 7)),
+        job(REMINDER, Schedule::At(now + MINUTE * 7)),
     ]
 }
 
@@ -54,11 +66,12 @@ impl Part for Timers {
             let mut world = stage.world().lock();
             (["a", "b", "c"][world.rng.usize(0..3)], world.rng.u32(0..9), world.rng.i32(1..9))
         };
-        let stamp = stage.stamp("ann");
+        let stamp = stage.stamp(ANN);
         let at = Schedule::At(stamp.now + MINUTE * minutes);
         let answer = match deed {
             0..3 => {
-                let plan = if deed == 0 { job(name, at) } else { every(name, minutes, stamp.now) };
+                let again = JobPlan { may_overlap: deed == 1, ..every(name, minutes, stamp.now) };
+                let plan = if deed == 0 { job(name, at) } else { again };
                 stage.store.add_jobs(&[plan], &stamp).map(drop)
             }
             3 => stage.store.pause_job(name, &stamp).map(drop),
@@ -89,15 +102,25 @@ impl Part for Timers {
 fn run_now(stage: &mut Stage, name: &str) -> Result<(), StoreError> {
     // A config that cannot be read refuses the command.
     let Ok(settings) = Settings::load(&stage.ground.town) else { return Ok(()) };
-    let stamp = stage.stamp("ann");
+    let stamp = stage.stamp(ANN);
     let (policy, sessions) = (settings.policy(stage.ground.town.root()), settings.session_rules());
     let rules = jobs::rules(&settings, &policy, &sessions, stamp.now);
     let word = BeatWord::Ask("look".to_owned());
     stage.store.fire_now(name, &rules, &mut |_| word.clone(), &stamp).map(drop)
 }
 
+/// In peace something fails once in so many times, and hangs once in so many, but never two at once.
+const FAILS: u32 = 8;
+const HANGS: u32 = 30;
+
 /// What runs: it ends well or badly, is killed, or hangs until its time is over.
-pub struct Hands;
+#[derive(Default)]
+pub struct Hands {
+    /// Those that hang until they are stopped, in peace.
+    hung: BTreeSet<String>,
+    /// Nothing hangs any more.
+    is_tidy: bool,
+}
 
 impl Part for Hands {
     fn weight(&self, stage: &Stage) -> u32 {
@@ -121,15 +144,29 @@ impl Part for Hands {
 
     fn heal(&mut self, _stage: &mut Stage) {}
 
-    /// From now on everything ends well.
+    /// What hangs goes on, and nothing hangs after it.
+    fn tidy(&mut self, _stage: &mut Stage) {
+        *self = Hands { hung: BTreeSet::new(), is_tidy: true };
+    }
+
+    /// From now on most things end well.
     fn work(&mut self, stage: &mut Stage) -> bool {
         if let Some(run) = stage.ground.runtime.stopping().first() {
             end(stage, run, None, Some(SIGTERM));
             return true;
         }
-        match stage.ground.runtime.running().first() {
-            Some(run) => end(stage, run, Some(0), None),
-            None => return false,
+        let running = stage.ground.runtime.running();
+        let (hanging, mut free) = running.into_iter().partition::<Vec<String>, _>(|run| self.hung.contains(run));
+        let Some(run) = free.pop() else { return false };
+        let (hangs, code) = {
+            let mut world = stage.world().lock();
+            (world.chance(HANGS), if world.chance(FAILS) { 3 } else { 0 })
+        };
+        if hangs && !self.is_tidy && hanging.is_empty() {
+            stage.world().tell(|| format!("{run} hangs"));
+            self.hung.insert(run);
+        } else {
+            end(stage, &run, Some(code), None);
         }
         true
     }

@@ -7,6 +7,7 @@
 mod copy;
 mod defects;
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,7 +16,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use crate::{help, refuse};
-use defects::{DEFECTS, Defect};
+use defects::{DEFECTS, Defect, Towns};
 
 /// How many seeds a defect has to be found in, unless told otherwise.
 const N_SEEDS: u64 = 2_000;
@@ -73,19 +74,27 @@ impl Wishes {
         let begin = Instant::now();
         let simulation = Simulation { program: build(&self.profile)? };
         println!("built in {:.0} s", begin.elapsed().as_secs_f64());
-        let n_clean = self.n_seeds.min(N_CLEAN_SEEDS);
-        if let Some(found) = simulation.first_failure(None, n_clean)? {
-            return Err(format!("without any defect seed {} fails: {}", found.seed, found.verdict));
+        for towns in self.defects.iter().map(|defect| defect.towns()).collect::<BTreeSet<Towns>>() {
+            self.expect_clean(&simulation, towns)?;
         }
-        println!("without a defect {n_clean} seeds are clean");
         let mut n_found = 0;
         for defect in &self.defects {
-            let found = simulation.first_failure(Some(defect), self.n_seeds)?;
+            let found = simulation.first_failure(defect.towns(), Some(defect), self.n_seeds)?;
             println!("{}", row(defect, found.as_ref(), self.n_seeds));
             n_found += usize::from(found.is_some());
         }
         println!("{n_found} of {} defects found, in {:.0} s", self.defects.len(), begin.elapsed().as_secs_f64());
         Ok(n_found == self.defects.len())
+    }
+
+    /// The switch alone breaks nothing.
+    fn expect_clean(&self, simulation: &Simulation, towns: Towns) -> Result<(), String> {
+        let n_clean = self.n_seeds.min(N_CLEAN_SEEDS);
+        if let Some(found) = simulation.first_failure(towns, None, n_clean)? {
+            return Err(format!("without any defect seed {} of {towns} fails: {}", found.seed, found.verdict));
+        }
+        println!("without a defect {n_clean} seeds of {towns} are clean");
+        Ok(())
     }
 }
 
@@ -127,9 +136,10 @@ struct Found {
 }
 
 impl Simulation {
-    fn first_failure(&self, defect: Option<&Defect>, n_seeds: u64) -> Result<Option<Found>, String> {
+    fn first_failure(&self, towns: Towns, defect: Option<&Defect>, n_seeds: u64) -> Result<Option<Found>, String> {
         let mut program = Command::new(&self.program);
         program.args(["--until-found", "--seeds", &n_seeds.to_string()]).env_remove(copy::SWITCH);
+        program.args((towns == Towns::Jobs).then_some("--jobs"));
         program.envs(defect.map(|defect| (copy::SWITCH, defect.name)));
         let ended = program.output().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
         let said = String::from_utf8_lossy(&ended.stdout);

@@ -9,6 +9,9 @@ use std::process::{Command, Output};
 /// is wide.
 const SOON: [&str; 3] = ["attempts-forgotten", "close-without-event", "second-context"];
 const N_SEEDS: &str = "12";
+/// Found by nearly every town of jobs, early.
+const SOON_OF_JOBS: &str = "busy-job-fires";
+const N_SEEDS_OF_JOBS: &str = "2";
 
 /// In the profile of the tests, whose third-party artefacts are there.
 fn mutants(args: &[&str]) -> Output {
@@ -27,8 +30,13 @@ fn defects_are_found_and_without_one_the_same_seeds_are_clean() {
     let ended = mutants(&args);
     let said = text(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{said}{}", text(&ended.stderr));
-    assert!(said.contains(&format!("without a defect {N_SEEDS} seeds are clean")), "{said}");
+    assert!(said.contains(&format!("without a defect {N_SEEDS} seeds of beads are clean")), "{said}");
     assert!(said.contains("3 of 3 defects found"), "{said}");
+
+    let ended = mutants(&["--only", SOON_OF_JOBS, "--seeds", N_SEEDS_OF_JOBS]);
+    let said = text(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{said}{}", text(&ended.stderr));
+    assert!(said.contains(&format!("without a defect {N_SEEDS_OF_JOBS} seeds of jobs are clean")), "{said}");
 
     let ended = mutants(&["--only", SOON[0], "--seeds", "0"]);
     assert_eq!(ended.status.code(), Some(1), "what is not found is a failure: {}", text(&ended.stdout));

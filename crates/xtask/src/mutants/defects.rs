@@ -5,8 +5,10 @@
 //! design breaks no promise is not on the list; docs/simulation.md says which those are.
 
 mod convoys;
+mod jobs;
 mod recovery;
 
+use std::fmt;
 use std::sync::LazyLock;
 
 /// One way to break the town.
@@ -16,6 +18,30 @@ pub(super) struct Defect {
     /// What is wrong then.
     pub(super) what: &'static str,
     pub(super) edits: &'static [Edit],
+}
+
+/// What there is to be done in the towns that are simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Towns {
+    Beads,
+    Jobs,
+}
+
+impl fmt::Display for Towns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Towns::Beads => "beads",
+            Towns::Jobs => "jobs",
+        })
+    }
+}
+
+impl Defect {
+    /// In which towns it is looked for.
+    pub(super) fn towns(&self) -> Towns {
+        let is_of_jobs = jobs::DEFECTS.iter().any(|defect| defect.name == self.name);
+        if is_of_jobs { Towns::Jobs } else { Towns::Beads }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -44,7 +70,7 @@ const DISPATCH: &str = "crates/gt-engine/src/dispatch.rs";
 
 /// Every defect.
 pub(super) static DEFECTS: LazyLock<Vec<Defect>> =
-    LazyLock::new(|| [DISPATCHING, convoys::DEFECTS, recovery::DEFECTS].concat());
+    LazyLock::new(|| [DISPATCHING, convoys::DEFECTS, recovery::DEFECTS, jobs::DEFECTS].concat());
 
 /// What is wrong with dispatch.
 const DISPATCHING: &[Defect] = &[

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::copy::{edited, put_in, read};
-use super::defects::{DEFECTS, Edit};
+use super::defects::{DEFECTS, Edit, Towns};
 use super::{Found, root};
 
 fn edit(from: &'static str, to: &'static str) -> Edit {
@@ -29,8 +29,11 @@ fn every_defect_has_a_name_of_its_own_that_each_of_its_switches_uses() {
 }
 
 #[test]
-fn there_are_enough_defects() {
-    assert!(DEFECTS.len() >= 18, "{} are too few to say that the simulation finds what is wrong", DEFECTS.len());
+fn there_are_enough_defects_for_towns_of_each_kind() {
+    for (towns, n_least) in [(Towns::Beads, 18), (Towns::Jobs, 10)] {
+        let n = DEFECTS.iter().filter(|defect| defect.towns() == towns).count();
+        assert!(n >= n_least, "{n} of {towns} are too few to say that the simulation finds what is wrong");
+    }
 }
 
 #[test]

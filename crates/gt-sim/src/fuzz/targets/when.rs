@@ -1,13 +1,13 @@
 //! Times as people type them, one a line.
 //!
-//! What is taken is still to come and says nothing that was passed over; what is not is refused in few words, with a text
-//! to type instead that is not refused for its form.
+//! What is taken is still to come, unless something may count from it, and says nothing that was passed over; what is not is
+//! refused in few words, with a text to type instead that is not refused for its form.
 
 use std::sync::LazyLock;
 
 use gt_core::text::misleads;
 use gt_core::time;
-use gt_core::when::{BadWhen, parse_at};
+use gt_core::when::{BadWhen, parse_at, parse_from};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
@@ -34,6 +34,7 @@ const TOKENS: &[&str] = &[
     " pm",
     "12am",
     "at ",
+    "yesterday ",
     "today",
     "tomorrow ",
     "friday ",
@@ -53,7 +54,7 @@ const TOKENS: &[&str] = &[
 ];
 
 /// All letters of what is taken belong to one of these.
-const WORDS: &str = "in at am pm t z next today tomorrow \
+const WORDS: &str = "in at am pm t z now next yesterday today tomorrow \
     monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun \
     s sec secs second seconds m min mins minute minutes h hr hrs hour hours d day days w week weeks";
 
@@ -84,9 +85,20 @@ fn is_taken(text: &str) -> bool {
                 }
                 Err(refusal) => is_told(&refusal, now, zone),
             }
+            counts_from(text, now, zone);
         }
     }
     is_taken
+}
+
+/// Something may count from each time that can be waited for, and from times that have passed.
+fn counts_from(text: &str, now: Timestamp, zone: &TimeZone) {
+    match (parse_from(text, now, zone), parse_at(text, now, zone)) {
+        (Ok(from), Ok(at)) => assert_eq!(from, at, "{text:?} at {now}"),
+        (Ok(_), Err(_)) => says_nothing_else(text),
+        (Err(refusal), Ok(at)) => panic!("{text:?} at {now} is {at}, and nothing counts from it: {refusal}"),
+        (Err(refusal), Err(_)) => is_told(&refusal, now, zone),
+    }
 }
 
 fn says_nothing_else(text: &str) {
