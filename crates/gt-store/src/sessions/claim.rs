@@ -404,6 +404,18 @@ fn lender(tx: &Connection, next: &Next, room: &Room<'_>, agent: Option<&String>)
     Ok(None)
 }
 
+/// A run has ended that had its place from another: whoever has it from that run has it from the other now. So it stays one
+/// place, and is not lent a second time.
+pub(super) fn hand_on(tx: &Connection, run: &str) -> Result<()> {
+    let mut query = tx.prepare_cached("SELECT rides FROM run WHERE id = ?1")?;
+    let Some(host) = query.query_row([run], |row| row.get::<_, Option<String>>(0))? else { return Ok(()) };
+    tx.prepare_cached(
+        "UPDATE run INDEXED BY run_in_lane SET rides = ?2 WHERE rides = ?1 AND state <> 'ended' AND lane IS NOT NULL",
+    )?
+    .execute([run, &host])?;
+    Ok(())
+}
+
 pub(crate) fn is_agent_full(tx: &Connection, policy: &Policy, agent: &str) -> Result<bool> {
     let Some(cap) = policy.caps.agents.get(agent) else { return Ok(false) };
     let sql = "SELECT count(*) FROM run WHERE state <> 'ended' AND agent = ?1";

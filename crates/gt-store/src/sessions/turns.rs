@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::arrive::Address;
 use super::stop::{Stopped, abandon};
-use super::{outbox, refresh, touch};
+use super::{claim, outbox, refresh, touch};
 use crate::dispatch::runs::{Ended, Fault, NotStarted, Run, Started};
 use crate::dispatch::{runs, scheduler, tellings};
 use crate::error::{Result, StoreError};
@@ -299,6 +299,7 @@ pub(crate) fn ended(tx: &Connection, run: &Run, end: &Ended, policy: &Policy, st
         tellings::count(tx, run, telling, stamp)?;
     }
     runs::end_run(tx, run, outcome, &reason, stamp)?;
+    claim::hand_on(tx, &run.id)?;
     tx.prepare_cached("UPDATE run SET exit_code = ?2, exit_signal = ?3, failure = ?4, last_output = ?5 WHERE id = ?1")?
         .execute(params![
             run.id,

@@ -5,7 +5,7 @@ use gt_core::refusal::Refusal;
 use gt_store::{BeadPatch, StoreError};
 use proptest::prelude::*;
 
-use crate::town::Town;
+use crate::town::{Town, n_cases};
 
 const N_IDS: usize = 9;
 
@@ -143,7 +143,7 @@ fn line(ImportLine { bead, status, edges, is_newer }: &ImportLine) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, max_shrink_iters: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: n_cases(192), max_shrink_iters: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn maintained_readiness_is_recomputed_readiness(

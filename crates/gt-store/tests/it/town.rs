@@ -242,3 +242,8 @@ pub(crate) fn parse(text: &str) -> Vec<ImportBead> {
     };
     text.lines().enumerate().map(bead).collect()
 }
+
+/// How many random histories are tried, unless somebody asks for more.
+pub(crate) fn n_cases(usual: u32) -> u32 {
+    std::env::var("GT_RANDOM_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}

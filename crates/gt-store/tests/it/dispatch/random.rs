@@ -15,6 +15,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 
 use crate::dispatch_steps::{AGENTS, IDS, KINDS, Knobs, OUTCOMES, PREFIXES, RIGS, STATUSES, STOPS, Step, step};
+use crate::town::n_cases;
 use crate::yard::{Yard, asked, ended, rig, started};
 
 fn policy(knobs: &Knobs) -> Policy {
@@ -402,13 +403,9 @@ fn checks_itself(step: &Step) -> bool {
     )
 }
 
-fn cases() -> u32 {
-    std::env::var("GT_RANDOM_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: cases(), max_shrink_iters: 3000, failure_persistence: None, ..ProptestConfig::default()
+        cases: n_cases(64), max_shrink_iters: 3000, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     #[test]

@@ -16,6 +16,7 @@ use crate::desk::{killed, message, started};
 use crate::jobs_clock::{Clock, DAY, HOUR, MINUTE, SECOND, beat, cron, every, runs, says};
 use crate::jobs_retries::told;
 use crate::jobs_slots::are_of_one_slot;
+use crate::town::n_cases;
 use crate::yard::ended;
 
 #[derive(Debug, Clone)]
@@ -415,13 +416,9 @@ fn is_answered(answer: Result<(), StoreError>) {
     }
 }
 
-fn cases() -> u32 {
-    std::env::var("GT_RANDOM_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: cases(), max_shrink_iters: 3000, failure_persistence: None, ..ProptestConfig::default()
+        cases: n_cases(40), max_shrink_iters: 3000, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     #[test]

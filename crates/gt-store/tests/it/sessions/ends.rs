@@ -203,6 +203,30 @@ fn nested_work_has_the_place_of_whoever_waits_for_it() {
 }
 
 #[test]
+fn a_place_that_was_lent_on_is_still_one_place_when_whoever_is_in_between_ends_first() {
+    let mut desk = Desk::with_main(1);
+    let nested = |desk: &mut Desk, parent: &str, session: &str| {
+        let message =
+            NewMessage { parent: Some(parent.into()), lane: Some("main".into()), ..message(session, session) };
+        desk.try_send(message).expect("it is taken");
+    };
+    desk.send("dm:a", "root");
+    assert_eq!(desk.starts(), ["root"]);
+    nested(&mut desk, "run-1", "dm:b");
+    assert_eq!(desk.starts(), ["dm:b"]);
+    nested(&mut desk, "run-2", "dm:c");
+    assert_eq!(desk.starts(), ["dm:c"]);
+    nested(&mut desk, "run-1", "dm:d");
+    desk.send("dm:z", "stranger");
+    assert_eq!(desk.answer("run-2", "yes"), Vec::<String>::new(), "the place has somebody in it");
+    let lanes = desk.town.store.lanes(&desk.policy).expect("it answers");
+    assert_eq!(lanes.into_iter().find(|lane| lane.name == "main").map(|lane| lane.active), Some(1));
+    assert_eq!(desk.end(killed("run-3")), ["dm:d"], "it is free to be lent again");
+    assert_eq!(desk.answer("run-4", "yes"), Vec::<String>::new());
+    assert_eq!(desk.answer("run-1", "yes"), ["stranger"]);
+}
+
+#[test]
 fn what_is_ahead_of_nested_work_has_the_place_of_whoever_waits_behind_it() {
     let mut desk = Desk::with_main(1);
     desk.send("dm:a", "root");

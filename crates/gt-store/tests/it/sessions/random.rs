@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 
 use crate::desk::{Desk, killed, message, started};
+use crate::town::n_cases;
 use crate::yard::ended;
 
 #[derive(Debug, Clone)]
@@ -156,7 +157,7 @@ impl Story {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: n_cases(150), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_that_happens_breaks_an_invariant_or_holds_a_turn_for_ever(
