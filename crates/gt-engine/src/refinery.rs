@@ -2,8 +2,9 @@
 //!
 //! Git is asked what is merged, so whatever a worker that died has left is picked up by the next one. (decision 0009)
 //! What git does is `gt_runtime::merge`'s, what is remembered the store's; the order of things is here. Pull requests are
-//! `refinery/request.rs`'s, gates `refinery/gates.rs`'s.
+//! `refinery/request.rs`'s, gates `refinery/gates.rs`'s, what is left behind `refinery/clearing.rs`'s.
 
+mod clearing;
 mod desk;
 mod gates;
 mod request;
@@ -18,7 +19,7 @@ use gt_core::merge::{Flaw, MergeState, Strategy};
 use gt_core::rig::Rig;
 use gt_core::text::one_line;
 use gt_runtime::merge::{self, Base, MergeError, Stacked, Workbench};
-use gt_store::{Merge, RefineryPause, ReturnedAs, Stamp, Store, StoreError, Target, TargetHold};
+use gt_store::{Merge, RefineryPause, ReturnedAs, Stamp, Store, Target, TargetHold};
 use jiff::{SignedDuration, Timestamp};
 
 pub use self::desk::AtWork;
@@ -28,7 +29,6 @@ use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
 use crate::settings::Settings;
 use crate::surroundings::{self, Surroundings};
-use crate::tidy::POLECATS;
 use crate::town::Town;
 
 /// How long a remote may take to answer.
@@ -55,6 +55,8 @@ pub struct Worked {
     pub returned: Vec<(String, String)>,
     /// Why it did not go on.
     pub held: Option<String>,
+    /// Locks that a git that was killed had left, and that were cleared away.
+    pub unlocked: Vec<PathBuf>,
     /// Whether somebody else is at it.
     pub is_busy: bool,
 }
@@ -252,6 +254,7 @@ impl<'a> Worker<'a> {
         let repository = PathBuf::from(&rig.path);
         let (base, stamp) = (self.base(&repository)?, self.stamp());
         self.store.end_landing(self.target, &stamp).map_err(TownError::from)?;
+        self.clear_dead_locks(&repository)?;
         self.clear_leftovers(&repository, &base)?;
         let mut waiting = self.record_what_is_merged(&repository, &base)?;
         if waiting.is_empty() {
@@ -481,37 +484,8 @@ impl<'a> Worker<'a> {
         let stamp = self.stamp();
         self.store.record_merged(&ids, commit, &stamp)?;
         crash::point(CrashPoint::RecordedMerge);
-        for merge in merges {
-            self.clear(repository, merge);
-            self.worked.merged.push(merge.bead.clone());
-        }
-        Ok(())
-    }
-
-    /// The target has it now. A branch that somebody has checked out is the patrol's to delete; one that was not made for a
-    /// run is nobody's.
-    fn clear(&self, repository: &Path, merge: &Merge) {
-        if merge.branch.starts_with(POLECATS) {
-            merge::delete_branch(repository, &merge.branch, &self.target.branch).unwrap_or_default();
-        }
-        merge::forget(repository, &ref_of(&merge.id)).unwrap_or_default();
-    }
-
-    /// A worker may have died before it cleared away what it merged, and a `gt done` before it told of what it kept.
-    fn clear_leftovers(&mut self, repository: &Path, base: &Base) -> Result<(), Stop> {
-        for (name, commit) in merge::kept(repository, KEPT)? {
-            match self.store.merge(name.trim_start_matches(KEPT)) {
-                Ok(merge) if merge.state == MergeState::Merged && merge.target == self.target.branch => {
-                    self.clear(repository, &merge);
-                }
-                // Its row may be about to come, so only what the target has anyway is let go.
-                Err(StoreError::NoMerge { .. }) if merge::is_part_of(repository, &commit, &base.commit)? => {
-                    merge::forget(repository, &name)?;
-                }
-                Ok(_) | Err(StoreError::NoMerge { .. }) => {}
-                Err(error) => return Err(Stop::Failed(error.into())),
-            }
-        }
+        self.worked.merged.extend(merges.iter().map(|merge| merge.bead.clone()));
+        self.clear_all(repository, merges);
         Ok(())
     }
 

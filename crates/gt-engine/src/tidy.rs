@@ -1,7 +1,7 @@
 //! What merging and salvage leave in repositories and beside the town, and nobody needs any more. // SPEC M2, P8
 //!
-//! Only what is part of its target goes, and what was salvaged for a bead that has been closed for long. Everything that
-//! cannot be looked at stays.
+//! Only what is part of its target goes, what was salvaged for a bead that has been closed for long, and locks that nobody can
+//! have any more. Everything that cannot be looked at stays.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,8 +23,9 @@ const SALVAGE: &str = "refs/gt/salvage/";
 /// The branches that are made for runs.
 pub(crate) const POLECATS: &str = "polecat/";
 
-/// Clears all of it, rig by rig. A repository that cannot be read does not keep the others from it.
-pub fn tidy(town: &Town, now: Timestamp) -> Result<(), TownError> {
+/// Clears all of it, rig by rig, and says what somebody may wonder about. A repository that cannot be read does not keep the
+/// others from it.
+pub fn tidy(town: &Town, now: Timestamp, say: &dyn Fn(&str)) -> Result<(), TownError> {
     let mut store = town.open_store()?;
     let keep_for = Settings::load(town)?.config.duration("retention.logs");
     let keep_for = SignedDuration::try_from(keep_for).unwrap_or(SignedDuration::MAX);
@@ -33,9 +34,25 @@ pub fn tidy(town: &Town, now: Timestamp) -> Result<(), TownError> {
     let mut work = Tidy { store, merges, closed_before: now.checked_sub(keep_for).unwrap_or(Timestamp::MIN) };
     let mut done = Ok(());
     for rig in work.store.rigs()? {
-        done = done.and(work.rig(&rig));
+        done = done.and(clear_locks(&rig, say)).and(work.rig(&rig));
     }
     done.and(work.salvage_dir(&town.salvage_dir()))
+}
+
+/// What is told of a lock that was cleared away.
+pub fn cleared_words(lock: &Path) -> String {
+    format!("removed {}: a git that was killed had left it", lock.display())
+}
+
+fn clear_locks(rig: &Rig, say: &dyn Fn(&str)) -> Result<(), TownError> {
+    let repository = Path::new(&rig.path);
+    let polecats = merge::branches(repository, POLECATS)?;
+    let branches = polecats.iter().chain([&rig.branch]).map(String::as_str);
+    let cleared = merge::clear_dead_locks(repository, branches, merge::LOCK_AGE)?;
+    for lock in &cleared {
+        say(&cleared_words(lock));
+    }
+    Ok(())
 }
 
 struct Tidy {

@@ -7,7 +7,7 @@ mod client;
 mod door;
 pub(crate) mod group;
 mod keeper;
-mod table;
+pub(crate) mod table;
 mod watcher;
 pub mod wire;
 

@@ -2,7 +2,7 @@
 
 use gt_store::{Stamp, StoreError, Swept};
 
-use super::Daemon;
+use super::{Cause, Daemon};
 use crate::error::{TownError, chain};
 use crate::{patrol, tidy};
 
@@ -76,9 +76,10 @@ impl Daemon {
             Err(error) => (self.log)(&format!("the patrol could not release hooks: {}", chain(&error))),
         }
         if self.around.worktrees().has_git() {
-            let (town, now) = (self.town.clone(), self.dispatcher.now());
+            let (town, now, sender) = (self.town.clone(), self.dispatcher.now(), self.sender.clone());
+            let say = move |words: &str| sender.send(Cause::Said(words.to_owned())).unwrap_or_default();
             // What cannot be tidied up now is in nobody's way; the next patrol tries again.
-            self.around.aside(Box::new(move || tidy::tidy(&town, now).unwrap_or_default()));
+            self.around.aside(Box::new(move || tidy::tidy(&town, now, &say).unwrap_or_default()));
         }
     }
 }

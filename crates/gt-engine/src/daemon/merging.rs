@@ -7,6 +7,7 @@ use gt_store::Target;
 use super::{Cause, Daemon};
 use crate::error::{TownError, chain};
 use crate::refinery::{self, Worked};
+use crate::tidy;
 
 /// What became of a worker.
 pub type Merged = (Target, Result<Worked, TownError>);
@@ -50,6 +51,9 @@ impl Daemon {
         }
         for (bead, reason) in &worked.returned {
             (self.log)(&format!("{bead} comes back: {reason}"));
+        }
+        for lock in &worked.unlocked {
+            (self.log)(&tidy::cleared_words(lock));
         }
         if let Some(reason) = &worked.held {
             (self.log)(&format!("{branch} of {rig} is held: {reason}"));

@@ -9,9 +9,12 @@ use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::event::{Timespec, poll};
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::Handle;
 
@@ -35,6 +38,11 @@ pub struct Entry {
 impl Entry {
     pub fn handle(&self) -> Handle {
         Handle { pid: self.pid, birth: self.birth }
+    }
+
+    /// When it was born, as [`uptime`] counts.
+    pub(crate) fn born_at(&self) -> Duration {
+        Duration::from_secs(self.birth) / clock_ticks_per_second() as u32
     }
 }
 
@@ -99,6 +107,23 @@ pub(super) fn called_like(command: &Command) -> Vec<Entry> {
         program.is_some_and(|end| words[end + 1..] == arguments)
     };
     all_living().filter(is_so).collect()
+}
+
+/// The living processes whose programs' names begin so.
+pub(crate) fn named(beginning: &str) -> Vec<Entry> {
+    let name_of = |entry: &Entry| read_at_once(&format!("/proc/{}/comm", entry.pid)).unwrap_or_default();
+    all_living().filter(|entry| name_of(entry).starts_with(beginning.as_bytes())).collect()
+}
+
+/// Whether exactly this process still lives.
+pub(crate) fn is_there(entry: &Entry) -> bool {
+    living(&entry.handle()).is_some()
+}
+
+/// How long the machine is up, as births of processes count it.
+pub(crate) fn uptime() -> Option<Duration> {
+    let now = clock_gettime(ClockId::Boottime);
+    Some(Duration::new(now.tv_sec.try_into().ok()?, now.tv_nsec.try_into().ok()?))
 }
 
 /// The living processes of a group.

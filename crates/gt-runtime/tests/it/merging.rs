@@ -3,6 +3,7 @@
 mod gates;
 mod history;
 mod landing;
+mod locks;
 mod remotes;
 mod salvaging;
 mod stacking;

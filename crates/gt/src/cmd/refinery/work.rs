@@ -7,6 +7,7 @@ use gt_core::text::one_line;
 use gt_engine::lock::{Holder, Lock};
 use gt_engine::refinery::{self, Worked};
 use gt_engine::surroundings::Machine;
+use gt_engine::tidy::cleared_words;
 use gt_engine::{Town, TownError};
 use gt_store::{Store, Target};
 use serde_json::{Value, json};
@@ -79,6 +80,9 @@ fn text(town: &Town, tried: &[Tried], after: &Queue) -> String {
         for (bead, reason) in &worked.returned {
             lines.push(format!("{} {bead} comes back: {}", paint(YELLOW, "↩"), one_line(reason)));
         }
+        for lock in &worked.unlocked {
+            lines.push(format!("{} {}", paint(YELLOW, "!"), cleared_words(lock)));
+        }
         if let Some(reason) = &worked.held {
             lines.push(format!("{} {branch} of {rig} is held: {}", paint(RED, "!"), one_line(reason)));
         }
@@ -116,6 +120,7 @@ fn tried_json(tried: &Tried) -> Value {
         "merged": worked.merged,
         "returned": worked.returned.iter().map(|(bead, reason)| json!({ "bead": bead, "reason": reason }))
             .collect::<Vec<_>>(),
+        "unlocked": worked.unlocked,
         "held": worked.held,
         "busy": worked.is_busy,
         "pid": by,

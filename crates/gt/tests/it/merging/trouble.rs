@@ -306,3 +306,56 @@ fn what_is_new_does_not_wait_for_requests_that_are_open() {
     sling(&fleet, &["gt-b"], &[]);
     fleet.until_events("merge.requested", Some("gt-b"), 1);
 }
+
+/// As an agent leaves it that is killed while its git commits; for a long time, as far as anybody can tell.
+fn leave_lock(fleet: &Fleet, name: &str) -> std::path::PathBuf {
+    let lock = fleet.town.path("shop/.git").join(name);
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
+    std::fs::File::create(&lock).and_then(|file| file.set_modified(long_ago)).expect("the rig can be written");
+    lock
+}
+
+#[test]
+fn a_lock_that_a_killed_git_has_left_holds_nobody_up_and_leaves_nothing_behind() {
+    let fleet = fleet(WORKS);
+    let lock = leave_lock(&fleet, "packed-refs.lock");
+    fleet.start_daemon();
+    let beads = sling(&fleet, &["gt-a", "gt-b", "gt-c"], &[]);
+    fleet.until_done(&beads);
+    fleet.until_seen("the daemon to say so", || {
+        fleet.n_said(&["packed-refs.lock: a git that was killed had left it"]) == 1
+    });
+    assert!(!lock.exists());
+    fleet.until_seen("refs of what is merged to be cleared away", || {
+        git(&fleet, "shop", &["for-each-ref", "refs/gt/merges"]).is_empty()
+    });
+    fleet.assert_at_rest(&beads);
+}
+
+#[test]
+fn whoever_merges_by_hand_is_told_of_a_lock_that_was_left() {
+    let fleet = fleet(WORKS);
+    set_gates(&fleet, "shop", "if mkdir \"$HOME/once\" 2> /dev/null; then kill -9 $$; fi");
+    let beads = sling(&fleet, &["gt-a"], &[]);
+    fleet.town.gt(["scheduler", "run"]).success();
+    fleet.until_events("merge.held", None, 1);
+    fleet.end_looks();
+    let lock = leave_lock(&fleet, "packed-refs.lock");
+    let told = fleet.town.gt(["refinery", "run"]).stdout;
+    let words = format!("! removed {}: a git that was killed had left it", lock.display());
+    assert!(told.contains(&words), "{told}");
+    fleet.until_done(&beads);
+    assert!(!lock.exists());
+}
+
+#[test]
+fn the_patrol_clears_locks_away_also_where_nothing_is_merged() {
+    let fleet = fleet(WORKS);
+    fleet.set("daemon.heartbeat", "1s");
+    git(&fleet, "shop", &["branch", "polecat/Toast/gt-a@1"]);
+    let locks = ["packed-refs.lock", "refs/heads/main.lock", "refs/heads/polecat/Toast/gt-a@1.lock"];
+    let locks = locks.map(|name| leave_lock(&fleet, name));
+    fleet.start_daemon();
+    fleet.until_seen("the daemon to say so", || fleet.n_said(&["a git that was killed had left it"]) == 3);
+    assert!(locks.iter().all(|lock| !lock.exists()));
+}
