@@ -95,7 +95,7 @@ fn the_queue_as_json() {
     let try_it = json!([{ "rig": "shop", "target": "main", "beads": ["gt-a"] }]);
     assert_eq!(would, json!({ "would_try": try_it, "waiting": 1 }));
     let ran = fleet.town.gt(["refinery", "run", "--json"]).json();
-    let target = json!({ "rig": "shop", "target": "main", "merged": ["gt-a"], "returned": [], "held": null,
+    let target = json!({ "rig": "shop", "target": "main", "merged": ["gt-a"], "returned": [], "unlocked": [], "held": null,
                          "busy": false, "pid": null });
     assert_eq!(ran, json!({ "targets": [target], "waiting": 0 }));
 }
