@@ -252,9 +252,9 @@ impl<'a> Worker<'a> {
             return Err(Stop::Hold(format!("there is no rig `{}` any more", self.target.rig)));
         };
         let repository = PathBuf::from(&rig.path);
+        self.clear_dead_locks(&repository)?;
         let (base, stamp) = (self.base(&repository)?, self.stamp());
         self.store.end_landing(self.target, &stamp).map_err(TownError::from)?;
-        self.clear_dead_locks(&repository)?;
         self.clear_leftovers(&repository, &base)?;
         let mut waiting = self.record_what_is_merged(&repository, &base)?;
         if waiting.is_empty() {

@@ -48,7 +48,7 @@ fn clear_locks(rig: &Rig, say: &dyn Fn(&str)) -> Result<(), TownError> {
     let repository = Path::new(&rig.path);
     let polecats = merge::branches(repository, POLECATS)?;
     let branches = polecats.iter().chain([&rig.branch]).map(String::as_str);
-    let cleared = merge::clear_dead_locks(repository, branches, merge::LOCK_AGE)?;
+    let cleared = merge::clear_dead_locks(repository, branches)?;
     for lock in &cleared {
         say(&cleared_words(lock));
     }

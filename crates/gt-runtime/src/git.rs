@@ -131,5 +131,6 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
 pub(crate) fn said(bytes: &[u8]) -> String {
     let said = text_of(bytes);
     let marked = |mark: &str| said.lines().find_map(|line| line.strip_prefix(mark));
-    marked("fatal: ").or_else(|| said.lines().last()).unwrap_or("it gave no reason").to_owned()
+    let wrong = marked("fatal: ").or_else(|| marked("error: ")).or_else(|| said.lines().last());
+    wrong.unwrap_or("it gave no reason").to_owned()
 }

@@ -23,7 +23,7 @@ pub use self::ask::{Asked, ask};
 pub use self::gate::{Gate, end_leftover, gate};
 pub use self::history::{Look, is_part_of, look, patch, seal, tree_of};
 pub use self::landing::{can_land, delete_branch, delete_idle_branch, is_merged, land};
-pub use self::locks::{LOCK_AGE, clear_dead_locks};
+pub use self::locks::clear_dead_locks;
 pub use self::refs::{branches, exclude, forget, forget_at, is_ignored, keep, kept, n_unkept};
 pub use self::remote::{Base, base, push, push_branch};
 pub use self::salvage::{Salvage, salvage};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gt_store::Stamp;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Daemon;
@@ -87,9 +88,10 @@ impl Daemon {
     }
 
     /// What waits for a time waits as long as it was to, though the clock was set back by so much; one that is far behind what
-    /// has fired was wrong before.
+    /// has fired was wrong before. They go on from when it was looked at: what comes after that is watched.
     pub(super) fn heed_clock(&mut self, set_back: SignedDuration) {
-        match self.store.heed_clock(set_back, &self.dispatcher.stamp()) {
+        let stamp = Stamp { now: self.looked.now, ..self.dispatcher.stamp() };
+        match self.store.heed_clock(set_back, &stamp) {
             Ok(0) => {}
             Ok(n) => (self.log)(&format!("the clock is far behind what jobs have seen: {n} of them go on from now")),
             Err(error) => (self.log)(&chain(&error)),

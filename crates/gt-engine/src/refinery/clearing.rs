@@ -14,7 +14,7 @@ use crate::tidy::POLECATS;
 impl Worker<'_> {
     /// Before anything else: while they are there, each change of a ref takes a second or fails.
     pub(super) fn clear_dead_locks(&mut self, repository: &Path) -> Result<(), Stop> {
-        let cleared = merge::clear_dead_locks(repository, [self.target.branch.as_str()], merge::LOCK_AGE)?;
+        let cleared = merge::clear_dead_locks(repository, [self.target.branch.as_str()])?;
         self.worked.unlocked.extend(cleared);
         Ok(())
     }

@@ -2,58 +2,91 @@
 //!
 //! Every `git commit` takes the lock of `packed-refs` for a moment, which all worktrees of a repository share: whoever is killed
 //! just then leaves it to all others, whose every change of a ref then takes a second or fails. It is cleared away when
-//! nobody can have it any more. What is a worktree's own is `worktree`'s.
+//! nobody can have it any more. What is a worktree's own is `worktree`'s; the index of people's own checkout is theirs.
 
 use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::event::{PollFd, PollFlags};
 
 use super::{MergeError, here, there};
+use crate::child;
 use crate::process::{Entry, table};
 use crate::worktree;
 
 /// How long git may have a lock before anybody wonders; it gives up waiting for one after a second.
-pub const LOCK_AGE: Duration = Duration::from_secs(10);
+const LOCK_AGE: Duration = Duration::from_secs(10);
+/// How long those are waited for who may have one.
+const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A process is born by a coarser clock than files are.
-const SLACK: Duration = Duration::from_millis(100);
-
-/// Removes the locks of `packed-refs` and of these branches, here and as the origin has them, that are older than `age` and that
-/// no git which still runs can have taken. Returns them.
+/// Removes the locks of `packed-refs`, of `HEAD` and of these branches, here and as the origin has them, that have been there for
+/// a while and that no git which still runs can have taken. Returns them.
 pub fn clear_dead_locks<'a>(
     repository: &Path,
     branches: impl IntoIterator<Item = &'a str>,
-    age: Duration,
 ) -> Result<Vec<PathBuf>, MergeError> {
     let common_dir = worktree::common_dir(repository)?;
     let refs = branches.into_iter().flat_map(|branch| [here(branch), there(branch)]);
-    let mut cleared = Vec::new();
-    for name in std::iter::once("packed-refs".to_owned()).chain(refs) {
-        let path = common_dir.join(name + ".lock");
-        if is_dead(&path, &common_dir, age) && fs::remove_file(&path).is_ok() {
-            cleared.push(path);
-        }
+    let names = ["packed-refs", "HEAD"].map(str::to_owned).into_iter().chain(refs);
+    let mut old: Vec<Lock> = names.filter_map(|name| Lock::old(common_dir.join(name + ".lock"))).collect();
+    if old.is_empty() || !have_ended(&who_may_have_them(&common_dir)) {
+        return Ok(Vec::new());
     }
-    Ok(cleared)
+    // One who clears away at a time: what another one has removed may be somebody's again.
+    let _lock = worktree::lock(&common_dir)?;
+    old.retain(|lock| lock.is_same() && fs::remove_file(&lock.path).is_ok());
+    Ok(old.into_iter().map(|lock| lock.path).collect())
 }
 
-/// Whoever has a lock is older than it. Where that cannot be told, somebody has it.
-fn is_dead(lock: &Path, common_dir: &Path, age: Duration) -> bool {
-    let Some(lock_age) = fs::metadata(lock).ok().as_ref().and_then(age_of) else { return false };
-    let Some(uptime) = table::uptime() else { return false };
-    let may_have_it = |git: &Entry| uptime.saturating_sub(git.born_at()) + SLACK >= lock_age && is_at(git, common_dir);
-    lock_age >= age && !table::named("git").iter().any(may_have_it)
+/// A lock as it was seen.
+struct Lock {
+    path: PathBuf,
+    seen: [i64; 5],
 }
 
-fn age_of(lock: &Metadata) -> Option<Duration> {
-    SystemTime::now().duration_since(lock.modified().ok()?).ok()
-}
-
-/// Whether a process may be at work in this repository.
-fn is_at(git: &Entry, common_dir: &Path) -> bool {
-    match fs::read_link(format!("/proc/{}/cwd", git.pid)) {
-        Ok(dir) => worktree::common_dir(&dir).is_ok_and(|dir| dir == common_dir),
-        // It has ended meanwhile, or it is another user's.
-        Err(_) => table::is_there(git),
+impl Lock {
+    /// One that has been there for a while.
+    fn old(path: PathBuf) -> Option<Lock> {
+        let found = fs::metadata(&path).ok()?;
+        let age = SystemTime::now().duration_since(found.modified().ok()?).ok()?;
+        (age >= LOCK_AGE).then(|| Lock { path, seen: marks(&found) })
     }
+
+    fn is_same(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|found| marks(&found) == self.seen)
+    }
+}
+
+/// What two locks of the same name do not have in common.
+fn marks(found: &Metadata) -> [i64; 5] {
+    [found.ino() as i64, found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()]
+}
+
+/// Whoever has a lock that is there now runs now.
+fn who_may_have_them(common_dir: &Path) -> Vec<Entry> {
+    table::named("git").into_iter().filter(|git| !is_elsewhere(git, common_dir)).collect()
+}
+
+/// Whether a git is certainly not at work in this repository.
+fn is_elsewhere(git: &Entry, common_dir: &Path) -> bool {
+    let words = table::words(git.pid);
+    // Who serves or watches for others, for as long as the machine runs, takes no locks.
+    if words.iter().any(|word| word.ends_with("daemon")) {
+        return true;
+    }
+    let is_sent = words.iter().any(|word| word.starts_with("--git-dir")) || table::has_variable(git.pid, "GIT_DIR");
+    let dir = fs::read_link(format!("/proc/{}/cwd", git.pid));
+    !is_sent && dir.is_ok_and(|dir| worktree::common_dir(&dir).is_ok_and(|dir| dir != common_dir))
+}
+
+/// Waits a while for processes to end. Who waits for the lock, as anybody does, gives up soon.
+fn have_ended(gits: &[Entry]) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    gits.iter().all(|git| {
+        let Some(pidfd) = table::open(&git.handle()) else { return true };
+        let left = deadline.saturating_duration_since(Instant::now());
+        matches!(child::wait_for(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(left)), Ok(1..))
+    })
 }

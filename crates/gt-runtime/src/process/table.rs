@@ -9,12 +9,9 @@ use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::event::{Timespec, poll};
-use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::Handle;
 
@@ -38,11 +35,6 @@ pub struct Entry {
 impl Entry {
     pub fn handle(&self) -> Handle {
         Handle { pid: self.pid, birth: self.birth }
-    }
-
-    /// When it was born, as [`uptime`] counts.
-    pub(crate) fn born_at(&self) -> Duration {
-        Duration::from_secs(self.birth) / clock_ticks_per_second() as u32
     }
 }
 
@@ -74,7 +66,7 @@ pub(super) fn entry(pid: u32) -> Option<Entry> {
 }
 
 /// A pidfd of exactly this process, if it still lives.
-pub(super) fn open(handle: &Handle) -> Option<OwnedFd> {
+pub(crate) fn open(handle: &Handle) -> Option<OwnedFd> {
     let pidfd = pidfd_open(Pid::from_raw(handle.pid as i32)?, PidfdFlags::empty()).ok()?;
     living(handle).map(|_| pidfd)
 }
@@ -115,15 +107,10 @@ pub(crate) fn named(beginning: &str) -> Vec<Entry> {
     all_living().filter(|entry| name_of(entry).starts_with(beginning.as_bytes())).collect()
 }
 
-/// Whether exactly this process still lives.
-pub(crate) fn is_there(entry: &Entry) -> bool {
-    living(&entry.handle()).is_some()
-}
-
-/// How long the machine is up, as births of processes count it.
-pub(crate) fn uptime() -> Option<Duration> {
-    let now = clock_gettime(ClockId::Boottime);
-    Some(Duration::new(now.tv_sec.try_into().ok()?, now.tv_nsec.try_into().ok()?))
+/// The words by which a process was called.
+pub(crate) fn words(pid: u32) -> Vec<String> {
+    let line = read_at_once(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).split_terminator('\0').map(str::to_owned).collect()
 }
 
 /// The living processes of a group.
@@ -157,7 +144,7 @@ fn is_marked(pid: u32, mark: Mark<'_>) -> bool {
 }
 
 /// Whether a process was given this variable.
-pub(super) fn has_variable(pid: u32, name: &str) -> bool {
+pub(crate) fn has_variable(pid: u32, name: &str) -> bool {
     let is_it = |pair: &[u8]| pair.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
     environment_of(pid).split(|byte| *byte == 0).any(is_it)
 }

@@ -256,6 +256,7 @@ pub(crate) fn not_started(
     stamp: &Stamp,
 ) -> Result<()> {
     runs::end_run(tx, run, Outcome::NotStarted, &failure.error, stamp)?;
+    claim::hand_on(tx, &run.id)?;
     tell_end(tx, run, Outcome::NotStarted, &failure.error, stamp)?;
     match &failure.fault {
         Fault::Bead => {}

@@ -217,7 +217,7 @@ fn a_sling_killed_before_it_could_wake_the_daemon_is_heard_all_the_same() {
     let since = Instant::now();
     fleet.until_events("run.started", Some(&bead), 1);
     // Sooner than any sweep or patrol would have found it, on however busy a machine.
-    assert!(since.elapsed() < Duration::from_secs(10), "it took {:?}", since.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(25), "it took {:?}", since.elapsed());
     assert_done_once(&fleet, &[bead]);
 }
 

@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use gt_runtime::merge::{LOCK_AGE, clear_dead_locks};
+use gt_runtime::merge::clear_dead_locks;
 
 use super::{Yard, git};
 
-/// A lock that has been there for so long.
-fn lock(yard: &Yard, name: &str, age: Duration) -> PathBuf {
+/// A lock that has been there for a minute.
+fn lock(yard: &Yard, name: &str) -> PathBuf {
+    lock_of_age(yard, name, Duration::from_mins(1))
+}
+
+fn lock_of_age(yard: &Yard, name: &str, age: Duration) -> PathBuf {
     let path = yard.rig.join(".git").join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     File::create(&path).unwrap().set_modified(SystemTime::now() - age).unwrap();
@@ -18,9 +22,9 @@ fn lock(yard: &Yard, name: &str, age: Duration) -> PathBuf {
 }
 
 /// A git that waits for questions, as one does that somebody has stopped.
-fn waiting_git(dir: &Path) -> Child {
+fn waiting_git(dir: &Path, arguments: &[&str]) -> Child {
     let mut command = Command::new("git");
-    command.arg("-C").arg(dir).args(["cat-file", "--batch"]).stdin(Stdio::piped()).stdout(Stdio::null());
+    command.current_dir(dir).args(arguments).args(["cat-file", "--batch"]).stdin(Stdio::piped()).stdout(Stdio::null());
     command.spawn().unwrap()
 }
 
@@ -29,49 +33,60 @@ fn end(mut git: Child) {
     git.wait().unwrap();
 }
 
+fn cleared(yard: &Yard) -> Vec<PathBuf> {
+    clear_dead_locks(&yard.rig, ["main"]).unwrap()
+}
+
 #[test]
 fn locks_that_a_killed_git_has_left_are_cleared_away() {
     let yard = Yard::with_origin();
-    let names = ["packed-refs.lock", "refs/heads/main.lock", "refs/remotes/origin/main.lock"];
-    let locks = names.map(|name| lock(&yard, name, LOCK_AGE * 2));
-    let other = lock(&yard, "refs/heads/other.lock", LOCK_AGE * 2);
+    let names = ["packed-refs.lock", "HEAD.lock", "refs/heads/main.lock", "refs/remotes/origin/main.lock"];
+    let locks = names.map(|name| lock(&yard, name));
+    let others = ["refs/heads/other.lock", "index.lock"].map(|name| lock(&yard, name));
     git(&yard.rig, &["update-ref", "refs/gt/one", "main"]);
-    assert_eq!(clear_dead_locks(&yard.rig, ["main"], LOCK_AGE).unwrap(), locks);
-    assert!(other.exists(), "nobody asked about it");
+    assert_eq!(cleared(&yard), locks);
+    assert!(others.iter().all(|other| other.exists()), "nobody asked about them");
     git(&yard.rig, &["update-ref", "-d", "refs/gt/one"]);
     git(&yard.rig, &["pack-refs", "--all"]);
-    assert_eq!(clear_dead_locks(&yard.rig, ["main"], LOCK_AGE).unwrap(), [""; 0].map(PathBuf::from));
+    assert_eq!(cleared(&yard).len(), 0);
 }
 
 #[test]
 fn a_lock_that_somebody_may_have_just_taken_stays() {
     let yard = Yard::new();
-    let young = lock(&yard, "packed-refs.lock", Duration::ZERO);
-    assert_eq!(clear_dead_locks(&yard.rig, ["main"], LOCK_AGE).unwrap(), [""; 0].map(PathBuf::from));
+    let young = lock_of_age(&yard, "packed-refs.lock", Duration::ZERO);
+    assert_eq!(cleared(&yard).len(), 0);
     assert!(young.exists());
 }
 
+/// However old it seems: somebody may have set the clock.
 #[test]
-fn a_lock_stays_while_a_git_runs_that_is_older_and_at_work_in_the_same_repository() {
+fn a_lock_stays_while_a_git_runs_that_may_be_at_work_in_the_repository() {
     let (yard, elsewhere) = (Yard::new(), Yard::new());
     let worktree = yard.worktree("gt/one");
-    for dir in [&yard.rig, &worktree] {
-        let elder = waiting_git(dir);
-        let lock = lock(&yard, "packed-refs.lock", Duration::ZERO);
-        assert_eq!(clear_dead_locks(&yard.rig, ["main"], Duration::ZERO).unwrap(), [""; 0].map(PathBuf::from));
+    let git_dir = format!("--git-dir={}", yard.rig.join(".git").display());
+    let (none, sent) = (&[][..], &[git_dir.as_str()][..]);
+    for (dir, arguments) in [(&yard.rig, none), (&worktree, none), (&elsewhere.rig, sent)] {
+        let lock = lock(&yard, "packed-refs.lock");
+        let owner = waiting_git(dir, arguments);
+        assert_eq!(cleared(&yard).len(), 0, "{dir:?} {arguments:?}");
         assert!(lock.exists());
-        end(elder);
-        let stranger = waiting_git(&elsewhere.rig);
-        assert_eq!(clear_dead_locks(&yard.rig, ["main"], Duration::ZERO).unwrap(), [lock]);
+        end(owner);
+        let stranger = waiting_git(&elsewhere.rig, none);
+        assert_eq!(cleared(&yard), [lock]);
         end(stranger);
     }
 }
 
 #[test]
-fn a_git_that_began_after_a_lock_was_left_does_not_keep_it() {
+fn whoever_ends_soon_is_waited_for() {
     let yard = Yard::new();
-    let lock = lock(&yard, "packed-refs.lock", LOCK_AGE * 2);
-    let younger = waiting_git(&yard.rig);
-    assert_eq!(clear_dead_locks(&yard.rig, ["main"], LOCK_AGE).unwrap(), [lock]);
-    end(younger);
+    let lock = lock(&yard, "packed-refs.lock");
+    git(&yard.rig, &["update-ref", "refs/gt/one", "main"]);
+    // It gives up after a second.
+    let mut waiting = Command::new("git");
+    waiting.current_dir(&yard.rig).args(["update-ref", "-d", "refs/gt/one"]).stderr(Stdio::null());
+    let mut waiting = waiting.spawn().unwrap();
+    assert_eq!(cleared(&yard), [lock]);
+    waiting.wait().unwrap();
 }

@@ -332,30 +332,45 @@ fn a_lock_that_a_killed_git_has_left_holds_nobody_up_and_leaves_nothing_behind()
     fleet.assert_at_rest(&beads);
 }
 
+/// Somebody else pushes to `main`.
+fn move_origin(fleet: &Fleet) {
+    fleet.town.git(&["clone", "--quiet", "origin.git", "other"]);
+    fleet.town.git(&["-C", "other", "commit", "--quiet", "--allow-empty", "--message=theirs"]);
+    fleet.town.git(&["-C", "other", "push", "--quiet", "origin", "main"]);
+}
+
+/// Each of these is in the way of another step on the way to the target.
 #[test]
-fn whoever_merges_by_hand_is_told_of_a_lock_that_was_left() {
+fn whoever_merges_by_hand_is_told_of_locks_that_were_left() {
     let fleet = fleet(WORKS);
+    add_origin(&fleet);
     set_gates(&fleet, "shop", "if mkdir \"$HOME/once\" 2> /dev/null; then kill -9 $$; fi");
     let beads = sling(&fleet, &["gt-a"], &[]);
     fleet.town.gt(["scheduler", "run"]).success();
     fleet.until_events("merge.held", None, 1);
     fleet.end_looks();
-    let lock = leave_lock(&fleet, "packed-refs.lock");
+    move_origin(&fleet);
+    let names = ["packed-refs.lock", "HEAD.lock", "refs/heads/main.lock", "refs/remotes/origin/main.lock"];
+    let locks = names.map(|name| leave_lock(&fleet, name));
     let told = fleet.town.gt(["refinery", "run"]).stdout;
-    let words = format!("! removed {}: a git that was killed had left it", lock.display());
-    assert!(told.contains(&words), "{told}");
+    for lock in &locks {
+        let words = format!("! removed {}: a git that was killed had left it", lock.display());
+        assert!(told.contains(&words), "{told}");
+        assert!(!lock.exists());
+    }
     fleet.until_done(&beads);
-    assert!(!lock.exists());
+    assert_merged_once(&fleet, "gt-a");
 }
 
 #[test]
 fn the_patrol_clears_locks_away_also_where_nothing_is_merged() {
     let fleet = fleet(WORKS);
-    fleet.set("daemon.heartbeat", "1s");
     git(&fleet, "shop", &["branch", "polecat/Toast/gt-a@1"]);
     let locks = ["packed-refs.lock", "refs/heads/main.lock", "refs/heads/polecat/Toast/gt-a@1.lock"];
     let locks = locks.map(|name| leave_lock(&fleet, name));
     fleet.start_daemon();
+    // A daemon that runs patrols as often from now on.
+    fleet.set("daemon.heartbeat", "1s");
     fleet.until_seen("the daemon to say so", || fleet.n_said(&["a git that was killed had left it"]) == 3);
     assert!(locks.iter().all(|lock| !lock.exists()));
 }
