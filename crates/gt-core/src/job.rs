@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub use self::refusal::BadJob;
-pub use self::slots::{Backlog, CATCH_UP_MAX, Fate, Watch, fates};
+pub use self::slots::{Backlog, CATCH_UP_MAX, Fate, RECORDS_MAX, Watch, fates};
 use crate::agent::FailureClass;
 use crate::cron::Expr;
 use crate::run::Outcome;

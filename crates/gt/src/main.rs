@@ -4,6 +4,7 @@ mod bd;
 mod cli;
 mod cmd;
 mod context;
+mod dashes;
 mod failure;
 mod fit;
 mod render;

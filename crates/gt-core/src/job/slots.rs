@@ -10,7 +10,7 @@ pub const CATCH_UP_MAX: usize = 100;
 /// Whoever comes to a slot so late was held up, and has missed it all the same.
 const LATE_MAX: SignedDuration = SignedDuration::from_mins(1);
 /// So many missed slots have a record of their own; those before them share one.
-const RECORDS_MAX: usize = 1000;
+pub const RECORDS_MAX: usize = 1000;
 
 /// The slots that have come since a job was looked at last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -92,6 +92,8 @@ pub struct Watch {
     pub now: Timestamp,
     /// The slot that is still being worked on, and how many are.
     pub busy_with: Option<Timestamp>,
+    /// Whether a run of that has begun.
+    pub has_begun: bool,
     pub n_unfinished: usize,
 }
 
@@ -164,7 +166,8 @@ fn late_fate(watch: &Watch, slot: Timestamp, n_left: usize) -> Option<Fate> {
 fn in_line(watch: &Watch, busy_with: Option<Timestamp>, n_unfinished: usize) -> Fate {
     let may_wait = watch.may_overlap || watch.missed == Missed::All;
     match busy_with {
-        Some(slot) if !may_wait => Fate::Skipped(format!("the run of {slot} was not over")),
+        Some(slot) if !may_wait && watch.has_begun => Fate::Skipped(format!("the run of {slot} was not over")),
+        Some(slot) if !may_wait => Fate::Skipped(format!("the one of {slot} had not begun yet")),
         Some(_) if n_unfinished >= CATCH_UP_MAX => Fate::Skipped(format!("{n_unfinished} earlier ones were not over")),
         _ => Fate::Fires,
     }

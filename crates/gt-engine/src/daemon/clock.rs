@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gt_core::job::RECORDS_MAX;
 use gt_store::Stamp;
 use jiff::{SignedDuration, Timestamp};
 
@@ -51,8 +52,9 @@ impl Daemon {
             crash::point(CrashPoint::Fired);
         }
         for (job, n) in &fired.missed {
-            let slots = if *n == 1 { "1 of its times".to_owned() } else { format!("{n} of its times") };
-            (self.log)(&format!("{job} missed {slots}"));
+            // One of the records stands for any number of them then.
+            let n = if *n > RECORDS_MAX { format!("more than {RECORDS_MAX}") } else { n.to_string() };
+            (self.log)(&format!("{job} missed {n} of its times"));
         }
         for (job, why) in &fired.skipped {
             (self.log)(&format!("{job} was left out: {why}"));

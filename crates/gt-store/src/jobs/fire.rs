@@ -173,12 +173,21 @@ fn due(tx: &Connection, now: Timestamp) -> Result<Vec<Job>> {
     Ok(query.query_map([micros(now)], from_row)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The slot that a job is still at, and how many it is at.
-pub(super) fn unfinished(tx: &Connection, job: i64) -> Result<Option<(Timestamp, usize)>> {
-    let sql = "SELECT min(slot), count(*) FROM fire WHERE job = ?1 AND status = 'running'";
-    let (slot, n): (Option<i64>, i64) =
-        tx.prepare_cached(sql)?.query_row([job], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(slot.map(|slot| (timestamp(slot), n as usize)))
+/// What a job is still at: the first slot, how many, and whether a run has begun.
+pub(super) struct Unfinished {
+    slot: Timestamp,
+    n: usize,
+    has_begun: bool,
+}
+
+/// What a job is still at, if it is.
+pub(super) fn unfinished(tx: &Connection, job: i64) -> Result<Option<Unfinished>> {
+    let sql = "SELECT min(slot), count(*), max(started_at IS NOT NULL) FROM fire WHERE job = ?1 AND status = 'running'";
+    let found = tx.prepare_cached(sql)?.query_row([job], |row| {
+        let Some(slot) = row.get::<_, Option<i64>>(0)?.map(timestamp) else { return Ok(None) };
+        Ok(Some(Unfinished { slot, n: row.get::<_, i64>(1)? as usize, has_begun: row.get(2)? }))
+    });
+    Ok(found?)
 }
 
 /// Whether the job that a turn is of runs already, and may not run beside itself.
@@ -257,8 +266,9 @@ impl Desk<'_, '_> {
             may_overlap: job.plan.may_overlap || is_once,
             since: self.rules.since,
             now: self.stamp.now,
-            busy_with: unfinished.map(|(slot, _)| slot),
-            n_unfinished: unfinished.map_or(0, |(_, n)| n),
+            busy_with: unfinished.as_ref().map(|at| at.slot),
+            has_begun: unfinished.as_ref().is_some_and(|at| at.has_begun),
+            n_unfinished: unfinished.map_or(0, |at| at.n),
         })
     }
 

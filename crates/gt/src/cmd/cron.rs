@@ -18,12 +18,12 @@ use clap::{Args, Subcommand};
 use gt_core::job::{BadJob, JobState, Schedule};
 use gt_core::refusal::Refusal;
 use gt_core::text::one_line;
-use gt_store::{Job, JobPlan, Stage, Store, UnderWay, beat_of};
+use gt_store::{FireFilter, FiresOf, Job, JobPlan, Stage, Store, StoreError, UnderWay, beat_of};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 
 /// Have work done at a time, every so often, or by a cron expression
 #[derive(Debug, Args)]
@@ -163,6 +163,19 @@ pub(crate) fn go_on_command(job: &Job) -> String {
         (None, Schedule::Broken { .. }) => format!("gt cron edit {name} --cron EXPR"),
         (None, _) => format!("gt cron resume {name}"),
     }
+}
+
+/// Why there is no such job. One that came once and is done with is known to the log.
+fn missing(store: &mut Store, name: &str, error: StoreError) -> Failure {
+    let filter = FireFilter { of: FiresOf::One(name.to_owned()), status: None, limit: Some(1) };
+    let is_known =
+        matches!(error, StoreError::NoJob { .. }) && store.fires(&filter).is_ok_and(|fires| !fires.is_empty());
+    if !is_known {
+        return error.into();
+    }
+    let name = shown(name);
+    Failure::new(Kind::NotFound, format!("there is no job `{name}` any more"))
+        .hint(format!("`gt cron runs {name}` shows what became of it"))
 }
 
 /// A name as it may be shown.

@@ -15,6 +15,7 @@ use gt_store::{Address, NewMessage, SendOutcome, Sent, Store, TurnView};
 use serde_json::{Value, json};
 
 use crate::context::{Context, variable};
+use crate::dashes;
 use crate::failure::{Failure, Kind};
 
 /// The channel that commands speak for.
@@ -35,7 +36,7 @@ pub(crate) struct SendArgs {
     #[arg(value_name = "SESSION")]
     session: String,
     /// What to say; `-` reads it from standard input
-    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(value_name = "TEXT", allow_hyphen_values = true, value_parser = dashes::text)]
     text: String,
     /// Count the turn in this lane
     #[arg(long, value_name = "LANE")]

@@ -14,6 +14,7 @@ use gt_store::{Assignment, Sling, SlingOutcome, Slung, Store};
 use serde_json::{Value, json};
 
 use crate::context::{self, Context};
+use crate::dashes;
 use crate::failure::{Failure, Kind, reword};
 use crate::render::{BOLD, DIM, GREEN, YELLOW, paint};
 
@@ -34,7 +35,7 @@ pub(crate) struct SlingArgs {
     #[command(flatten)]
     work: WorkArgs,
     /// Make a bead with this title, and sling it
-    #[arg(long, value_name = "TITLE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TITLE", allow_hyphen_values = true, value_parser = dashes::text)]
     new: Option<String>,
     /// Accepted, and changes nothing: a sling never starts a daemon
     #[arg(long)]
@@ -57,7 +58,7 @@ pub(super) struct WorkArgs {
     #[arg(long)]
     force: bool,
     /// Instructions for the agent
-    #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, value_parser = dashes::text)]
     args: Option<String>,
     /// A variable of the formula; may be repeated
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]

@@ -15,6 +15,7 @@ fn watch(missed: Missed) -> Watch {
         since: at("2026-01-01T11:59:00Z"),
         now: at(NOON),
         busy_with: None,
+        has_begun: true,
         n_unfinished: 0,
     }
 }
@@ -241,6 +242,7 @@ fn some_watch() -> impl Strategy<Value = Watch> {
             may_overlap,
             since: at(NOON) + SignedDuration::from_secs(since),
             now: at(NOON),
+            has_begun: n_unfinished > 1,
             busy_with: (n_unfinished > 0).then(|| at("2026-01-01T08:00:00Z")),
             n_unfinished,
         },

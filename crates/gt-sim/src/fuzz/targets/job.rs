@@ -86,7 +86,8 @@ fn each_slot_has_its_fate(schedule: &Schedule, first: Timestamp) {
     }
     for missed in Missed::ALL {
         let (grace, since) = (Some(SignedDuration::from_hours(1)), now - SignedDuration::from_mins(90));
-        let watch = Watch { missed, grace, may_overlap: false, since, now, busy_with: None, n_unfinished: 0 };
+        let watch =
+            Watch { missed, grace, may_overlap: false, since, now, busy_with: None, has_begun: false, n_unfinished: 0 };
         let fates = fates(&slots, &watch);
         assert!(fates.iter().map(|(slot, _)| slot).eq(&slots), "each has one, in order");
         let n_fires = fates.iter().filter(|(_, fate)| *fate == Fate::Fires).count();

@@ -294,7 +294,7 @@ fn a_heart_does_not_beat_twice_at_once_and_makes_up_for_nothing() {
     let mut clock = beating("tg");
     clock.fire_at("00:30");
     clock.fire_at("01:00");
-    assert_eq!(clock.last(NAME).error.as_deref(), Some("the run of 2026-01-01T00:30:00Z was not over"));
+    assert_eq!(clock.last(NAME).error.as_deref(), Some("the one of 2026-01-01T00:30:00Z had not begun yet"));
     clock.run_one("HEARTBEAT_OK");
     clock.set("02:10");
     clock.restart();

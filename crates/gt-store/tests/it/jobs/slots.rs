@@ -231,9 +231,9 @@ fn of_many_missed_slots_a_hundred_run_where_all_are_to() {
 fn a_job_never_runs_beside_itself() {
     let mut clock = Clock::with_lane(9, &[every("x", 10)]);
     clock.fire_at("00:10");
-    assert_eq!(clock.fire_at("00:20").skipped[0].1, "the run of 2026-01-01T00:10:00Z was not over");
+    assert_eq!(clock.fire_at("00:20").skipped[0].1, "the one of 2026-01-01T00:10:00Z had not begun yet");
     let run = clock.start_one().run;
-    clock.fire_at("00:30");
+    assert_eq!(clock.fire_at("00:30").skipped[0].1, "the run of 2026-01-01T00:10:00Z was not over");
     clock.fail(&run);
     let retry_at = clock.last("x").retry_at;
     assert_eq!(retry_at, None, "that is of the skipped one");

@@ -2,19 +2,21 @@
 
 use clap::Args;
 
+use crate::dashes;
+
 #[derive(Debug, Args)]
 pub(crate) struct TextArgs {
     /// More about it
-    #[arg(long, short, allow_hyphen_values = true)]
+    #[arg(long, short, allow_hyphen_values = true, value_parser = dashes::text)]
     description: Option<String>,
     /// How it is to be done
-    #[arg(long, allow_hyphen_values = true)]
+    #[arg(long, allow_hyphen_values = true, value_parser = dashes::text)]
     design: Option<String>,
     /// When it is done
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = dashes::text)]
     acceptance: Option<String>,
     /// Anything else
-    #[arg(long, allow_hyphen_values = true)]
+    #[arg(long, allow_hyphen_values = true, value_parser = dashes::text)]
     notes: Option<String>,
     /// Its name in another system
     #[arg(long, value_name = "REF")]

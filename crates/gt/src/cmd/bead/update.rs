@@ -8,6 +8,7 @@ use gt_store::{BeadPatch, Store};
 use super::texts::TextArgs;
 use super::{checked_body, checked_word, parse_priority, parse_type};
 use crate::context::Context;
+use crate::dashes;
 use crate::failure::Failure;
 use crate::render::{self, GREEN, paint};
 use crate::when;
@@ -26,7 +27,7 @@ pub(crate) struct UpdateArgs {
     /// The bead's id
     id: String,
     /// What is to be done, in one line
-    #[arg(long, allow_hyphen_values = true)]
+    #[arg(long, allow_hyphen_values = true, value_parser = dashes::text)]
     title: Option<String>,
     /// open, in_progress, blocked, deferred, pinned, closed, …
     #[arg(long, short, value_parser = parse_status)]

@@ -49,6 +49,7 @@ pub(super) fn run(context: &Context, args: &AddArgs) -> Result<(), Failure> {
     } else {
         context.say(&format!("Added {}.", summary(context, &job)))?;
     }
+    plan::note_lane(context, &job.plan, &settings.policy(town.root()).lanes);
     context.note_missing_daemon(&town);
     Ok(())
 }

@@ -7,7 +7,7 @@ use gt_core::text::one_line;
 use gt_engine::Town;
 use gt_engine::agents;
 use gt_engine::settings::Settings;
-use gt_engine::sling::{self, Request};
+use gt_engine::sling::{self, BadRequest, Request};
 use gt_store::{Sling, SlingOutcome, Slung, Store, StoreError};
 
 use crate::context::Context;
@@ -29,9 +29,21 @@ pub(super) fn check_sling(
     }
     // Whoever only tries leaves nothing behind.
     let mut store = Store::open(&town.store_path())?.rehearse()?;
-    let sling = sling::understand(&request(words), town, &mut store, settings, &context.stamp())?;
+    let sling =
+        sling::understand(&request(words), town, &mut store, settings, &context.stamp()).map_err(bad_request)?;
     sling.beads.iter().try_for_each(|bead| store.bead(bead).map(|_| ()))?;
     try_out(&mut store, &sling, context)
+}
+
+/// What is wrong with it, with a hint for the words of a job.
+fn bad_request(bad: BadRequest) -> Failure {
+    let hint = match &bad {
+        BadRequest::OnlyARig { rig } => Some(format!("name what to sling before it: `--sling ID {rig}`")),
+        BadRequest::NewWithoutRig => Some("say for which: `--rig RIG`".to_owned()),
+        _ => None,
+    };
+    let failure = Failure::from(bad);
+    hint.into_iter().fold(failure, Failure::hint)
 }
 
 fn value(words: &[String], flag: &str) -> Option<String> {

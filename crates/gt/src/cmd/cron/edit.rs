@@ -76,7 +76,9 @@ pub(super) fn run(context: &Context, args: &EditArgs) -> Result<(), Failure> {
         return context.json(&job_json(&job, &town.open_store()?.under_way()?));
     }
     let done = if is_new { "Changed" } else { "Nothing to do for" };
-    context.say(&format!("{done} {}.", summary(context, &job)))
+    context.say(&format!("{done} {}.", summary(context, &job)))?;
+    plan::note_lane(context, &job.plan, &settings.policy(town.root()).lanes);
+    Ok(())
 }
 
 /// The plan with what was asked for.

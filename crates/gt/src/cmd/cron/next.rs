@@ -7,11 +7,14 @@ use gt_core::text::one_line;
 use gt_core::when;
 use gt_store::{Job, StoreError};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Unit};
+use jiff::{SignedDuration, Timestamp, Unit};
 
-use super::{beat_agent, clock_words, go_on_command, plan, shown};
+use super::{beat_agent, clock_words, go_on_command, missing, plan, shown};
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
+
+/// So long before its end the calendar may have no time left for an expression: leap days come every eight years at the least.
+const LAST_YEARS: SignedDuration = SignedDuration::from_hours(24 * 366 * 8);
 
 /// Most that are shown at once.
 const COUNT_MAX: usize = 10_000;
@@ -74,6 +77,7 @@ fn first_from(context: &Context, args: &NextArgs, asked: &Asked) -> Result<Times
         let (what, from) = (one_line(&args.expr), from.round(Unit::Second).unwrap_or(from));
         let hint = match &asked.schedule {
             Schedule::At(at) => format!("it comes once, at {}", written(*at, &asked.zone)),
+            _ if from > Timestamp::MAX - LAST_YEARS => "the calendar ends with the year 9999".to_owned(),
             _ => "does that day exist in that month?".to_owned(),
         };
         Failure::new(Kind::Refused, format!("no time of `{what}` comes after {}", written(from, &asked.zone)))
@@ -138,11 +142,12 @@ fn named(context: &Context, word: &str, bad: &BadExpr) -> Result<Job, Failure> {
         return Err(plan::bad_expr(bad));
     }
     let nickname = format!("@{word}");
-    context.store()?.job(word).map_err(|error| match error {
+    let mut store = context.store()?;
+    store.job(word).map_err(|error| match error {
         StoreError::NoJob { .. } if Expr::parse(&nickname).is_ok() => {
             Failure::new(Kind::NotFound, error.to_string()).hint(format!("if a schedule is meant: `{nickname}`"))
         }
-        error => error.into(),
+        error => missing(&mut store, word, error),
     })
 }
 

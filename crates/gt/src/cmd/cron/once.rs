@@ -138,13 +138,19 @@ fn under_way(
         return Ok(Failure::new(Kind::NotNow, waits).hint(format!("`{see}` shows when that is{give_up}")));
     }
     let turn = fire.turn.map(|turn| store.turn(turn)).transpose()?.flatten();
-    let stop = turn.map(|turn| format!(", or stop it with `gt session stop {}`", shown(&turn.session)));
+    let stop = turn.map(|turn| format!(", or stop it with `gt session stop {}`", word(&turn.session)));
     let hint = format!("see it with `{see}`{}", stop.unwrap_or_default());
     Ok(match why_waiting(town, settings, store, fire, now)? {
         Some(why) => Failure::new(Kind::NotNow, format!("the job `{}` waits to be started: {why}", shown(name))),
         None => Failure::from(&runs),
     }
     .hint(hint))
+}
+
+/// A name as it is typed.
+fn word(name: &str) -> String {
+    let name = one_line(name);
+    if name.contains(char::is_whitespace) { format!("'{name}'") } else { name }
 }
 
 /// Waits for the end of a fire, and says what came of it.

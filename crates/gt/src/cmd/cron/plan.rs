@@ -3,6 +3,7 @@
 use clap::Args;
 use gt_core::cron::Expr;
 use gt_core::job::{Missed, Payload, Schedule, every};
+use gt_core::lane::Lanes;
 use gt_core::near;
 use gt_core::text::one_line;
 use gt_core::when::{self, BadWhen};
@@ -14,6 +15,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::cmd::send::require_channel;
+use crate::context::Context;
 use crate::failure::{Failure, Kind};
 
 /// When it runs.
@@ -179,6 +181,16 @@ pub(super) fn lane(text: &str) -> Result<Option<String>, Failure> {
         }
         "default" => Ok(None),
         lane => Ok(Some(lane.to_owned())),
+    }
+}
+
+/// Tells of a lane that nobody has set up. // SPEC L1
+pub(super) fn note_lane(context: &Context, plan: &JobPlan, lanes: &Lanes) {
+    if let Some(lane) = plan.lane.as_deref().filter(|lane| !lanes.has(lane)) {
+        let (name, other) = (one_line(lane), lanes.resolve(lane));
+        context.note(&format!(
+            "note: there is no lane `{name}`, so it counts in `{other}`; `gt lane list` shows what there is"
+        ));
     }
 }
 

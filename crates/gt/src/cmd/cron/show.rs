@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::list::job_json;
 use super::runs::{fire_json, lines};
-use super::{clock_words, next_words, schedule_words, shown, under_way_words};
+use super::{clock_words, missing, next_words, schedule_words, shown, under_way_words};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{BOLD, DIM, paint};
@@ -30,7 +30,7 @@ pub(super) struct ShowArgs {
 
 pub(super) fn run(context: &Context, args: &ShowArgs) -> Result<(), Failure> {
     let mut store = context.store()?;
-    let job = store.job(&args.job)?;
+    let job = store.job(&args.job).map_err(|error| missing(&mut store, &args.job, error))?;
     let fires = store.fires(&FireFilter { of: FiresOf::One(job.id()), status: None, limit: Some(FIRES) })?;
     let waits = why_waiting(context, &mut store, &job)?;
     let under_way = store.under_way()?;
@@ -66,7 +66,10 @@ fn why_waiting(context: &Context, store: &mut Store, job: &Job) -> Result<Option
 fn fields(now: Timestamp, job: &Job, at: Option<&UnderWay>, waits: Option<String>) -> Vec<(&'static str, String)> {
     let plan = &job.plan;
     let does = match &plan.payload {
-        Payload::Message { session: Some(session), .. } => format!("says in {session}: {}", plan.payload.words()),
+        Payload::Message { session: Some(session), agent, .. } => {
+            let to = agent.as_ref().map(|agent| format!(" to {agent}")).unwrap_or_default();
+            format!("says{to} in {session}: {}", plan.payload.words())
+        }
         Payload::Message { agent, .. } => {
             format!("asks {}: {}", agent.as_deref().unwrap_or("the default agent"), plan.payload.words())
         }

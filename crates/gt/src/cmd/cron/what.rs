@@ -7,13 +7,14 @@ use gt_core::text::one_line;
 use gt_engine::agents::find_for_turns;
 use gt_engine::settings::Settings;
 
+use crate::dashes;
 use crate::failure::{Failure, Kind};
 
 /// What it does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(super) struct WhatArgs {
     /// Ask an agent this
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with_all = ["sling", "new", "run"])]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = dashes::text, conflicts_with_all = ["sling", "new", "run"])]
     message: Option<String>,
     /// In this session, as one of its messages; else, or with `none`, in a fresh conversation each time
     #[arg(long, value_name = "SESSION")]
@@ -28,7 +29,7 @@ pub(super) struct WhatArgs {
     #[arg(long, value_name = "BEAD")]
     on: Option<String>,
     /// Make a bead with this title each time, and sling it
-    #[arg(long, value_name = "TITLE", allow_hyphen_values = true, conflicts_with = "run")]
+    #[arg(long, value_name = "TITLE", allow_hyphen_values = true, value_parser = dashes::text, conflicts_with = "run")]
     new: Option<String>,
     /// The rig that the new bead is for
     #[arg(long, value_name = "RIG")]
@@ -37,10 +38,10 @@ pub(super) struct WhatArgs {
     #[arg(long, value_name = "FORMULA")]
     formula: Option<String>,
     /// Instructions for whoever works
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = dashes::text)]
     args: Option<String>,
     /// Run this command of the shell, in the town's directory
-    #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
+    #[arg(long, value_name = "CMD", allow_hyphen_values = true, value_parser = dashes::text)]
     run: Option<String>,
 }
 

@@ -4,6 +4,7 @@ use clap::Args;
 use gt_core::job::{FireStatus, JobState};
 use gt_core::text::{one_line, short_line};
 use gt_engine::Town;
+use gt_engine::agents::find_for_turns;
 use gt_engine::config::Value as ConfigValue;
 use gt_engine::jobs;
 use gt_engine::settings::Settings;
@@ -27,6 +28,8 @@ struct Beating {
     file: String,
     /// Why there is nothing to do, if that is so.
     idle: Option<String>,
+    /// Why it could not do it, if that is so.
+    unfit: Option<String>,
     job: Option<Job>,
     at: Option<UnderWay>,
     last: Option<Fire>,
@@ -69,7 +72,8 @@ fn look(town: &Town, settings: &Settings, store: &mut Store) -> Result<Vec<Beati
         let file = path.strip_prefix(town.root()).unwrap_or(&path).display().to_string();
         let job = place.map(|place| there.swap_remove(place));
         let at = job.as_ref().and_then(|job| under_way.remove(&job.id()));
-        all.push(Beating { agent, file, idle, job, at, last });
+        let unfit = find_for_turns(&settings.config, &agent).err();
+        all.push(Beating { agent, file, idle, unfit, job, at, last });
     }
     Ok(all)
 }
@@ -123,6 +127,9 @@ fn words(context: &Context, one: &Beating, begins: &str) -> String {
     let mut text = format!("{}  {next}", paint(BOLD, &one_line(&one.agent)));
     let looks = one.idle.as_ref().map_or_else(|| format!("looks after {}", one.file), Clone::clone);
     text.extend(["\n  ".to_owned(), paint(DIM, &one_line(&looks))]);
+    if let Some(why) = &one.unfit {
+        text.extend(["\n  ".to_owned(), paint(YELLOW, &one_line(why))]);
+    }
     if let Some(at) = &one.at {
         text.extend(["\n  ".to_owned(), under_way_words(at, now)]);
     }
@@ -159,6 +166,7 @@ fn beating_json(one: &Beating) -> Value {
         "agent": one.agent,
         "file": one.file,
         "idle": one.idle,
+        "unfit": one.unfit,
         "state": job.map(|job| job.state.as_str()),
         "reason": job.and_then(|job| job.why.as_ref()),
         "next_at": job.and_then(|job| job.next_at),

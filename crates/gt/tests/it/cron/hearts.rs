@@ -130,9 +130,11 @@ fn without_a_name_hearts_go_on_that_stopped_themselves_and_never_those_that_a_pe
     other  paused
       `gt heartbeat enable other` has it go on
       looks after agents/other/HEARTBEAT.md
+      agent `other` takes no chat turns; set `agents.other.headless`
     scripted  disabled: it failed 5 times in a row
       `gt heartbeat enable scripted` has it go on
       looks after HEARTBEAT.md
+      agent `scripted` takes no chat turns; set `agents.scripted.headless`
     $ gt heartbeat enable
     Hearts beat, all but other: `gt heartbeat enable other`
     The heart of scripted, which had stopped itself, beats again.

@@ -235,7 +235,7 @@ fn words_that_begin_with_a_dash_are_words() {
     };
     town.gt(["config", "set", "agents.claude.headless", r#"["true"]"#]).success();
     assert_eq!(payload("a", &["--message", "- check the mail"]), r#"{"message":{"text":"- check the mail"}}"#);
-    assert_eq!(payload("b", &["--run", "--version"]), r#"{"run":{"command":"--version"}}"#);
+    assert_eq!(payload("b", &["--run", " --version"]), r#"{"run":{"command":" --version"}}"#);
     assert_eq!(
         payload("c", &["--new", "- tidy up", "--args", "-v is enough", "--rig", "shop"]),
         r#"{"sling":{"words":["shop","--new=- tidy up","--args=-v is enough"]}}"#
@@ -286,6 +286,77 @@ fn words_that_begin_with_a_dash_are_words() {
     ! error: `-2h` is not a time
     ! hint: say `in 2h`, `9:00`, `tomorrow 9:00`, `friday 9:00` or `2026-12-01 9:00`
     [exit 2]
+    ");
+}
+
+#[test]
+fn one_word_that_looks_like_an_option_is_sent_to_nobody() {
+    let town = Town::new();
+    let refused = [
+        town.refused(["cron", "add", "x", "--every", "1h", "--message", "--overlap"]),
+        town.refused(["send", "dm:anna", "--waitt"]),
+    ];
+    snapshot!(refused.concat(), @"
+    $ gt cron add x --every 1h --message --overlap
+    ! error: invalid value '--overlap' for '--message <TEXT>': it looks like an option; if it is meant as a text, put a space before it
+    !
+    ! For more information, try '--help'.
+    [exit 2]
+    $ gt send dm:anna --waitt
+    ! error: invalid value '--waitt' for '<TEXT>': it looks like an option; if it is meant as a text, put a space before it
+    !
+    ! For more information, try '--help'.
+    [exit 2]
+    ");
+}
+
+#[test]
+fn what_is_told_of_lanes_rigs_and_jobs_that_are_not_there_can_be_typed() {
+    let town = Town::with_rig();
+    let add = |words: &[&str]| town.call(["cron", "add"].iter().chain(words).copied()).run();
+    let every = ["--every", "1h", "--tz", "UTC"];
+    let told = [
+        add(&[&["lost"], &every[..], &["--run", "true", "--lane", "nope", "--json"]].concat()).stderr,
+        add(&[&["x"], &every[..], &["--new", "Tidy up"]].concat()).to_string(),
+        add(&[&["x"], &every[..], &["--sling", "shop"]].concat()).to_string(),
+        town.gt(["cron", "next", "@daily", "--from", "9999-12-30", "--tz", "UTC"]).to_string(),
+        town.gt(["cron", "next", "0 0 31 2 *", "--from", "2026-12-30", "--tz", "UTC"]).to_string(),
+    ];
+    snapshot!(told.join("\n"), @"
+    note: there is no lane `nope`, so it counts in `main`; `gt lane list` shows what there is
+    note: no daemon runs, so nothing starts by itself: `gt daemon start`
+
+    $ gt cron add x --every 1h --tz UTC --new 'Tidy up'
+    ! error: `--new` needs the rig that the work belongs to
+    ! hint: say for which: `--rig RIG`
+    [exit 2]
+
+    $ gt cron add x --every 1h --tz UTC --sling shop
+    ! error: `shop` is a rig; name the bead before it
+    ! hint: name what to sling before it: `--sling ID shop`
+    [exit 2]
+
+    $ gt cron next @daily --from 9999-12-30 --tz UTC
+    ! error: no time of `@daily` comes after 9999-12-30T00:00:00+00:00
+    ! hint: the calendar ends with the year 9999
+    [exit 1]
+
+    $ gt cron next '0 0 31 2 *' --from 2026-12-30 --tz UTC
+    ! error: no time of `0 0 31 2 *` comes after 2026-12-30T00:00:00+00:00
+    ! hint: does that day exist in that month?
+    [exit 1]
+    ");
+    town.gt(["cron", "run", "lost", "--wait"]).success();
+    town.gt(["cron", "remove", "lost"]).success();
+    snapshot!(session([town.gt(["cron", "show", "lost"]), town.gt(["cron", "next", "lost"])]), @"
+    $ gt cron show lost
+    ! error: there is no job `lost` any more
+    ! hint: `gt cron runs lost` shows what became of it
+    [exit 3]
+    $ gt cron next lost
+    ! error: there is no job `lost` any more
+    ! hint: `gt cron runs lost` shows what became of it
+    [exit 3]
     ");
 }
 
