@@ -96,7 +96,7 @@ impl<'a> Index<'a> {
         let index = Self { worktree, path: git_dir.join("gt-salvage.index") };
         // What a call that was killed left.
         index.remove();
-        match fs::copy(git_dir.join("index"), &index.path) {
+        match copy_as_old(&git_dir.join("index"), &index.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("copy", &index.path)(error)),
             _ => Ok(index),
         }
@@ -154,6 +154,13 @@ impl Drop for Index<'_> {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// Copies an index with its time: of a file that is as old git does not believe size and time that nothing has changed.
+fn copy_as_old(from: &Path, to: &Path) -> io::Result<()> {
+    let written = fs::metadata(from)?.modified()?;
+    fs::copy(from, to)?;
+    File::options().write(true).open(to)?.set_modified(written)
 }
 
 /// Paths as git reads them: each with a zero byte after it.

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use gt_runtime::merge::{MergeError, Salvage, salvage};
 
@@ -103,6 +104,26 @@ fn commits_that_are_on_no_branch_are_saved_too() {
     fs::write(worktree.join("work"), "more\n").unwrap();
     let saved = save(&yard, &worktree).unwrap();
     assert_eq!(git(&worktree, &["rev-parse", &format!("{}^1", saved.commit)]), astray);
+    assert!(text(patch(&yard)).contains("+more"));
+}
+
+/// Git goes by size and time, unless the index is as old as the file: then it looks into it.
+#[test]
+fn what_was_changed_in_the_second_in_which_the_index_was_written_is_saved() {
+    let yard = Yard::new();
+    let worktree = yard.worktree("gt/one");
+    git(&worktree, &["config", "core.trustctime", "false"]);
+    let (file, then) = (worktree.join("work"), SystemTime::now() - Duration::from_hours(1));
+    let index = PathBuf::from(git(&worktree, &["rev-parse", "--path-format=absolute", "--git-path", "index"]));
+    let date = |path: &Path| File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+    fs::write(&file, "done\n").unwrap();
+    date(&file);
+    git(&worktree, &["add", "work"]);
+    git(&worktree, &["commit", "--quiet", "--message=work"]);
+    fs::write(&file, "more\n").unwrap();
+    date(&file);
+    date(&index);
+    assert!(save(&yard, &worktree).is_some());
     assert!(text(patch(&yard)).contains("+more"));
 }
 
