@@ -76,9 +76,16 @@ fn is_elsewhere(git: &Entry, common_dir: &Path) -> bool {
     if words.iter().any(|word| word.ends_with("daemon")) {
         return true;
     }
-    let is_sent = words.iter().any(|word| word.starts_with("--git-dir")) || table::has_variable(git.pid, "GIT_DIR");
-    let dir = fs::read_link(format!("/proc/{}/cwd", git.pid));
-    !is_sent && dir.is_ok_and(|dir| worktree::common_dir(&dir).is_ok_and(|dir| dir != common_dir))
+    let Ok(dir) = fs::read_link(format!("/proc/{}/cwd", git.pid)) else { return false };
+    let sent = git_dir_in(&words).or_else(|| table::variable(git.pid, "GIT_DIR"));
+    let dir = sent.iter().fold(dir, |dir, sent| dir.join(sent));
+    worktree::common_dir(&dir).is_ok_and(|dir| dir != common_dir)
+}
+
+/// The repository that git was sent to by its words.
+fn git_dir_in(words: &[String]) -> Option<String> {
+    let place = words.iter().position(|word| word.starts_with("--git-dir"))?;
+    words[place].strip_prefix("--git-dir=").or(words.get(place + 1).map(String::as_str)).map(str::to_owned)
 }
 
 /// Waits a while for processes to end. Who waits for the lock, as anybody does, gives up soon.

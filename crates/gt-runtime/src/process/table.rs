@@ -144,9 +144,16 @@ fn is_marked(pid: u32, mark: Mark<'_>) -> bool {
 }
 
 /// Whether a process was given this variable.
-pub(crate) fn has_variable(pid: u32, name: &str) -> bool {
+pub(super) fn has_variable(pid: u32, name: &str) -> bool {
     let is_it = |pair: &[u8]| pair.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
     environment_of(pid).split(|byte| *byte == 0).any(is_it)
+}
+
+/// What a process was given by the name of this variable.
+pub(crate) fn variable(pid: u32, name: &str) -> Option<String> {
+    let value = |pair: &[u8]| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
+    let found = environment_of(pid).split(|byte| *byte == 0).find_map(value)?;
+    Some(String::from_utf8_lossy(&found).into_owned())
 }
 
 /// The environment that a process was given; empty for one of another user, and no agent is.

@@ -72,9 +72,10 @@ fn a_lock_stays_while_a_git_runs_that_may_be_at_work_in_the_repository() {
         assert_eq!(cleared(&yard).len(), 0, "{dir:?} {arguments:?}");
         assert!(lock.exists());
         end(owner);
-        let stranger = waiting_git(&elsewhere.rig, none);
+        let other_dir = format!("--git-dir={}", elsewhere.rig.join(".git").display());
+        let strangers = [waiting_git(&elsewhere.rig, none), waiting_git(&yard.rig, &[&other_dir])];
         assert_eq!(cleared(&yard), [lock]);
-        end(stranger);
+        strangers.into_iter().for_each(end);
     }
 }
 
