@@ -233,14 +233,12 @@ impl Failure {
     /// Why an agent is held up, and what a person can do about it.
     pub fn reason(&self, vendor: Option<Vendor>) -> String {
         let message = &self.message;
-        let login = vendor.map_or("log it in again", Vendor::login);
+        let login = vendor.map(|vendor| format!("; log in with `{}`", vendor.login())).unwrap_or_default();
         match self.class {
             FailureClass::RateLimit => format!("it is rate limited: {message}"),
             FailureClass::Overloaded => format!("its model is overloaded: {message}"),
-            FailureClass::Auth => format!("it is not logged in: {message}; `{login}`, then `gt scheduler resume`"),
-            FailureClass::Billing => {
-                format!("its account cannot pay: {message}; see to it, then `gt scheduler resume`")
-            }
+            FailureClass::Auth => format!("it is not logged in: {message}{login}"),
+            FailureClass::Billing => format!("its account cannot pay: {message}"),
             FailureClass::Other | FailureClass::Context => message.clone(),
         }
     }

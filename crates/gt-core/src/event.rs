@@ -81,6 +81,7 @@ pub enum EventType {
     DaemonStarted,
     DaemonStopped,
     ConfigRejected,
+    ConfigLoosened,
 }
 
 impl EventType {
@@ -161,6 +162,7 @@ impl EventType {
             EventType::DaemonStarted => "daemon.started",
             EventType::DaemonStopped => "daemon.stopped",
             EventType::ConfigRejected => "config.rejected",
+            EventType::ConfigLoosened => "config.loosened",
         }
     }
 }

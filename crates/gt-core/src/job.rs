@@ -350,7 +350,9 @@ impl Setback {
         let is_lasting = matches!(self.class, Some(FailureClass::Auth | FailureClass::Billing | FailureClass::Context));
         match self.outcome {
             // Whoever has used up all its time would do so again, and hold up its lane.
+            Some(Outcome::TimedOut) if crate::defect!("timeout-tried-again") => true,
             None | Some(Outcome::TimedOut | Outcome::Stopped) => false,
+            Some(Outcome::Died | Outcome::Lost) if crate::defect!("killed-attempt-given-up") => false,
             _ if is_lasting => false,
             // Not a program, no such program, used wrongly: that stays so.
             Some(Outcome::Failed) if matches!(self.exit_code, Some(126 | 127)) => false,

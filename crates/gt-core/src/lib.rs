@@ -9,6 +9,7 @@ pub mod context;
 pub mod convoy;
 pub mod cron;
 pub mod cycle;
+pub mod defect;
 pub mod edge;
 pub mod event;
 pub mod explain;

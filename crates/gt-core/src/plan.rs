@@ -5,9 +5,10 @@
 
 mod policy;
 mod queue;
+mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,6 +20,7 @@ use crate::time;
 
 pub use self::policy::{Caps, Policy};
 pub use self::queue::{PerSide, QueueRules, Side};
+pub use self::trouble::{LONGEST_HOLD, Missing, Trial, Trouble, TroubleOf, account_of};
 
 /// How many holders of a full cap are named.
 const HOLDERS_NAMED: usize = 5;
@@ -32,55 +34,6 @@ pub struct Pause {
     pub by: String,
     pub at: Timestamp,
     pub reason: Option<String>,
-}
-
-/// Something that is nobody's fault and passes: a missing tool, a rate limit, a full disk. // SPEC D5
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
-    pub until: Timestamp,
-    pub reason: String,
-}
-
-/// What the trouble is with.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TroubleOf {
-    Town,
-    Agent(String),
-    Rig(String),
-}
-
-impl TroubleOf {
-    /// As it is stored.
-    pub fn key(&self) -> String {
-        match self {
-            TroubleOf::Town => String::new(),
-            TroubleOf::Agent(name) => format!("agent {name}"),
-            TroubleOf::Rig(name) => format!("rig {name}"),
-        }
-    }
-
-    pub fn parse(key: &str) -> TroubleOf {
-        match key.split_once(' ') {
-            Some(("agent", name)) => TroubleOf::Agent(name.to_owned()),
-            Some(("rig", name)) => TroubleOf::Rig(name.to_owned()),
-            _ => TroubleOf::Town,
-        }
-    }
-}
-
-impl fmt::Display for TroubleOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TroubleOf::Town => f.write_str("dispatch"),
-            TroubleOf::Agent(name) => write!(f, "agent `{}`", one_line(name)),
-            TroubleOf::Rig(name) => write!(f, "rig {name}"),
-        }
-    }
-}
-
-/// What is held up when an agent reaches a limit: the account that a sling named, else the agent with all its accounts.
-pub fn account_of(agent: &str, account: Option<&str>) -> String {
-    account.map_or_else(|| agent.to_owned(), |account| format!("{agent}@{account}"))
 }
 
 /// A condition of the machine or the budget under which nothing starts. // SPEC D9
@@ -126,6 +79,7 @@ pub struct Scene {
     pub pause: Option<Pause>,
     /// What has passed is left out.
     pub troubles: BTreeMap<TroubleOf, Trouble>,
+    pub trials: BTreeMap<TroubleOf, Trial>,
     pub guards: Vec<Guard>,
     pub caps: Caps,
     pub live: Vec<Live>,
@@ -237,6 +191,8 @@ pub struct Planner {
     n_ready: usize,
     /// Finishing runs that have a successor waiting.
     promised: BTreeSet<String>,
+    /// What the last start is a trial for.
+    begun: Vec<(TroubleOf, Trial)>,
 }
 
 impl Planner {
@@ -249,6 +205,7 @@ impl Planner {
             n_started: PerSide::default(),
             n_ready: 0,
             promised: BTreeSet::new(),
+            begun: Vec::new(),
             scene,
         };
         for live in std::mem::take(&mut planner.scene.live) {
@@ -260,11 +217,14 @@ impl Planner {
 
     /// Slots that the cap of a side leaves; `None` without a cap.
     pub fn capacity(&self, side: Side) -> Option<i64> {
-        let cap = match (side, &self.scene.queue) {
+        self.cap(side).or(self.scene.caps.guard).map(|cap| cap as i64 - self.n_town as i64)
+    }
+
+    fn cap(&self, side: Side) -> Option<usize> {
+        match (side, &self.scene.queue) {
             (Side::Queue, Some(queue)) => queue.cap,
             _ => self.scene.caps.town,
-        };
-        cap.map(|cap| cap as i64 - self.n_town as i64)
+        }
     }
 
     pub fn n_live(&self) -> usize {
@@ -296,7 +256,7 @@ impl Planner {
             () if self.n_ready == 0 => Limit::None,
             () if self.n_started() == self.n_ready => Limit::Ready,
             () if self.scene.pause.is_some() => Limit::Paused,
-            () if !self.scene.guards.is_empty() || self.scene.troubles.contains_key(&TroubleOf::Town) => Limit::Guard,
+            () if !self.scene.guards.is_empty() || !self.scene.troubles.is_empty() => Limit::Guard,
             () if self.scene.starts_left.is_some_and(|left| self.n_started() >= left) => Limit::Guard,
             () if self.is_batch_over() => Limit::Batch,
             () => Limit::Capacity,
@@ -316,6 +276,18 @@ impl Planner {
         }
     }
 
+    /// Takes in that something was found to be in trouble.
+    pub fn hold_up(&mut self, of: TroubleOf, trouble: Trouble) {
+        self.scene.troubles.insert(of, trouble);
+    }
+
+    /// Whether its agent or its rig is held up.
+    pub fn is_held_up(&self, candidate: &Candidate) -> bool {
+        let (agent, rig) = (&candidate.agent, &candidate.rig);
+        let scopes = [TroubleOf::Program(agent.clone()), TroubleOf::Agent(agent.clone()), TroubleOf::Rig(rig.clone())];
+        scopes.iter().any(|of| self.scene.troubles.contains_key(of))
+    }
+
     /// Decides about the next candidate.
     pub fn consider(&mut self, candidate: &Candidate) -> Verdict {
         let mut reasons = self.own_reasons(candidate);
@@ -323,6 +295,7 @@ impl Planner {
         let (may_wait, side) = (reasons.is_empty(), self.side_of(candidate));
         reasons.extend(self.common_reasons());
         reasons.extend(self.side_reasons(side));
+        reasons.extend(self.trouble("agent-cannot-start", &TroubleOf::Program(candidate.agent.clone())));
         reasons.extend(self.trouble("agent-held-up", &TroubleOf::Agent(candidate.agent.clone())));
         if candidate.account.is_some() {
             let account = account_of(&candidate.agent, candidate.account.as_deref());
@@ -336,9 +309,27 @@ impl Planner {
         if !reasons.is_empty() {
             return Verdict::Hold(reasons);
         }
+        self.begin_trials(candidate);
         self.count(&candidate.rig, &candidate.agent, true);
         *self.n_started.of_mut(side) += 1;
         Verdict::Start
+    }
+
+    /// A start is the one try for what was in trouble: whatever else needs the same waits for it.
+    fn begin_trials(&mut self, candidate: &Candidate) {
+        self.begun.clear();
+        let of_bead = [TroubleOf::Program(candidate.agent.clone()), TroubleOf::Rig(candidate.rig.clone())];
+        for of in of_bead.into_iter().chain([TroubleOf::Town]) {
+            if let Some(trial) = self.scene.trials.remove(&of) {
+                self.scene.troubles.insert(of.clone(), trial.hold(&of, self.scene.now));
+                self.begun.push((of, trial));
+            }
+        }
+    }
+
+    /// What the last start is a trial for.
+    pub fn begun_trials(&self) -> &[(TroubleOf, Trial)] {
+        &self.begun
     }
 
     fn count(&mut self, rig: &str, agent: &str, is_here: bool) {
@@ -368,8 +359,10 @@ impl Planner {
         if let Some(who) = &candidate.assigned_to {
             reasons.push(reason("assigned", format!("it is assigned to {} now", one_line(who))));
         }
-        reasons.extend(rig_reason(&candidate.rig, candidate.rig_state));
-        reasons.extend(candidate.retry.as_ref().filter(|retry| retry.at > self.scene.now).map(retry_reason));
+        let starts_parked = crate::defect!("parked-rig-starts") && candidate.rig_state == Some(RigState::Parked);
+        reasons.extend(rig_reason(&candidate.rig, candidate.rig_state).filter(|_| !starts_parked));
+        let retry = candidate.retry.as_ref().filter(|retry| retry.at > self.scene.now);
+        reasons.extend(retry.map(|retry| retry_reason(&candidate.bead, retry, self.scene.now)));
         reasons
     }
 
@@ -380,18 +373,18 @@ impl Planner {
         reasons.extend(scene.pause.as_ref().map(pause_reason));
         reasons.extend(self.trouble("held-up", &TroubleOf::Town));
         reasons.extend(scene.guards.iter().map(|guard| reason(guard.code, guard.message.clone())));
-        if scene.caps.town.is_some_and(|cap| self.n_town >= cap) {
+        if scene.caps.town.is_some_and(|cap| self.n_town >= cap) && !crate::defect!("town-cap-ignored") {
             let cap = scene.caps.town.unwrap_or_default();
             reasons.push(reason("no-capacity", self.taken(cap, "the town", |_| true)));
         }
-        if scene.caps.host.is_some_and(|cap| self.n_here >= cap) {
+        if scene.caps.host.is_some_and(|cap| self.n_here >= cap) && !crate::defect!("host-cap-ignored") {
             let cap = scene.caps.host.unwrap_or_default();
             reasons.push(reason("host-full", self.taken(cap, "this host", |live| live.is_here)));
         }
         if let Some(batch) = scene.batch_once.filter(|batch| self.n_started() >= *batch) {
             reasons.push(batch_reason(batch, "--batch"));
         }
-        if scene.starts_left.is_some_and(|left| self.n_started() >= left) {
+        if scene.starts_left.is_some_and(|left| self.n_started() >= left) && !crate::defect!("full-second-starts") {
             reasons.push(reason("guard-starts", SECOND_IS_FULL.to_owned()));
         }
         reasons
@@ -401,10 +394,13 @@ impl Planner {
     fn side_reasons(&self, side: Side) -> Vec<Reason> {
         let mut reasons = Vec::new();
         if let (Side::Queue, Some(queue)) = (side, &self.scene.queue) {
-            reasons.extend((!queue.is_open).then(queue::closed_reason));
-            if let Some(cap) = queue.cap.filter(|cap| self.n_town >= *cap) {
+            reasons.extend((!queue.is_open && !crate::defect!("queue-switch-ignored")).then(queue::closed_reason));
+            if let Some(cap) = queue.cap.filter(|cap| self.n_town >= *cap && !crate::defect!("queue-cap-ignored")) {
                 reasons.push(reason("queue-full", self.taken(cap, "the queue", |_| true)));
             }
+        }
+        if let Some(guard) = self.scene.caps.guard.filter(|guard| self.cap(side).is_none() && self.n_town >= *guard) {
+            reasons.push(guard_reason(guard));
         }
         if let Some(batch) = self.batch(side).filter(|batch| *self.n_started.of(side) >= *batch) {
             let key = if side == Side::Queue { "queue.batch_size" } else { "scheduler.batch_size" };
@@ -415,18 +411,21 @@ impl Planner {
 
     fn trouble(&self, code: &'static str, of: &TroubleOf) -> Option<Reason> {
         let trouble = self.scene.troubles.get(of)?;
-        let until = time::format(trouble.until);
-        let message = format!("{of} is held up until {until}: {}", one_line(&trouble.reason));
-        (trouble.until > self.scene.now).then(|| reason(code, message))
+        let now = self.scene.now;
+        (trouble.until > now).then(|| reason(code, of.sentence(trouble, now)))
     }
 
     fn cap_reasons(&self, candidate: &Candidate) -> Vec<Reason> {
         let mut reasons = Vec::new();
         let (rig, agent) = (&candidate.rig, &candidate.agent);
-        if let Some(cap) = full(&self.scene.caps.rigs, &self.n_by_rig, rig) {
+        if let Some(cap) = full(&self.scene.caps.rigs, &self.n_by_rig, rig)
+            && !crate::defect!("rig-cap-ignored")
+        {
             reasons.push(reason("rig-full", self.taken(cap, &format!("rig {rig}"), |live| live.rig == *rig)));
         }
-        if let Some(cap) = full(&self.scene.caps.agents, &self.n_by_agent, agent) {
+        if let Some(cap) = full(&self.scene.caps.agents, &self.n_by_agent, agent)
+            && !crate::defect!("agent-cap-ignored")
+        {
             let what = format!("agent `{}`", one_line(agent));
             reasons.push(reason("agent-full", self.taken(cap, &what, |live| live.agent == *agent)));
         }
@@ -482,6 +481,13 @@ fn reason(code: &'static str, message: String) -> Reason {
     Reason { code, message }
 }
 
+fn guard_reason(guard: usize) -> Reason {
+    let message = format!(
+        "{guard} agents run, as many as `guards.max_agents` allows where no cap is set; set one with `gt config set scheduler.max_polecats N`"
+    );
+    reason("guard-agents", message)
+}
+
 fn batch_reason(batch: usize, key: &str) -> Reason {
     reason("batch", format!("a pass starts {batch} at most (`{key}`); it waits for the next one"))
 }
@@ -502,19 +508,17 @@ pub fn rig_reason(rig: &str, state: Option<RigState>) -> Option<Reason> {
     }
 }
 
-fn retry_reason(retry: &Retry) -> Reason {
-    let at = time::format(retry.at);
+fn retry_reason(bead: &str, retry: &Retry, now: Timestamp) -> Reason {
+    let next = format!("retry {}, or now with `gt scheduler retry {bead}`", time::until(retry.at, now));
     match &retry.why {
         RetryWhy::FailedStart { failures, last } => {
             let times = if *failures == 1 { "once".to_owned() } else { format!("{failures} times") };
-            let last = one_line(last);
-            reason("backing-off", format!("its start failed {times} ({last}); it is tried again at {at}"))
+            reason("backing-off", format!("its start failed {times} ({}); {next}", one_line(last)))
         }
         RetryWhy::Attempt { attempts, last } => {
-            let (last, n) = (one_line(last), *attempts);
             // Not every run costs one.
-            let which = if n == 0 { "its last run".to_owned() } else { format!("attempt {n}") };
-            reason("cooling-down", format!("{which} ended unfinished ({last}); the next one is at {at}"))
+            let which = if *attempts == 0 { "its last run".to_owned() } else { format!("attempt {attempts}") };
+            reason("cooling-down", format!("{which} did not finish it ({}); {next}", one_line(last)))
         }
     }
 }

@@ -97,6 +97,12 @@ pub enum Refusal {
     PolecatBusy { rig: String, name: String, what: &'static str },
 }
 
+/// By its run, since a name alone is not enough just after the worker changed its bead.
+fn stop_first(rig: &str, name: &str) -> String {
+    let who = format!("{rig}/{name}");
+    format!("stop its run first: `gt polecat stop {who} --run RUN`, with the run of `gt polecat show {who}`")
+}
+
 impl Refusal {
     /// Whether the same may be done later, though nobody changes anything.
     pub fn is_for_now(&self) -> bool {
@@ -167,7 +173,7 @@ impl Refusal {
             Refusal::IsContext { bead, .. } => {
                 format!("change the work itself ({bead}), or take it off the queue: `gt scheduler clear --bead {bead}`")
             }
-            Refusal::PolecatBusy { rig, name, .. } => format!("stop it first: `gt polecat stop {rig}/{name}`"),
+            Refusal::PolecatBusy { rig, name, .. } => stop_first(rig, name),
             Refusal::SessionKey { .. } => "name it like `dm:anna` or `group:ops`".to_owned(),
             Refusal::EmptyMessage => "say something: `gt send dm:anna 'How far are you?'`".to_owned(),
             Refusal::LongMessage { .. } => "put it into a file, and send the file's name".to_owned(),

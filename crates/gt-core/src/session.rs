@@ -5,6 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::defect;
 use crate::text::misleads;
 
 /// Longest name of a session.
@@ -118,9 +119,12 @@ impl Rules {
     /// What becomes of a message, given what waits, the oldest first.
     pub fn admit(&self, waiting: &[Waiting], origin: &str, bytes: usize, now: Timestamp) -> Arrival {
         // Of those who write at the same time, one may have looked at the clock before the other and be taken after it.
-        let is_open = self.debounce.is_positive();
-        if let Some(turn) =
-            waiting.iter().rev().find(|turn| turn.origin == origin).filter(|turn| turn.takes(bytes, now) && is_open)
+        let is_open = self.debounce.is_positive() && !defect!("debounce-ignored");
+        if let Some(turn) = waiting
+            .iter()
+            .rev()
+            .find(|turn| turn.origin == origin || defect!("debounce-mixes-senders"))
+            .filter(|turn| turn.takes(bytes, now) && is_open)
         {
             let latest = turn.first_at + self.debounce * DEBOUNCES_MAX;
             return Arrival::Collapses { turn: turn.id, due_at: (now + self.debounce).min(latest) };
@@ -129,9 +133,14 @@ impl Rules {
         if self.mode == Mode::Interrupt {
             return Arrival::Interrupts { due_at };
         }
-        let n_over = (waiting.len() + 1).saturating_sub(self.cap).min(waiting.len());
+        let cap = self.cap + usize::from(defect!("session-cap-exceeded"));
+        let n_over = (waiting.len() + 1).saturating_sub(cap).min(waiting.len());
         match self.overflow {
-            Overflow::New if waiting.len() >= self.cap => Arrival::Full,
+            Overflow::Old if defect!("newest-waiting-dropped") => {
+                let dropped = waiting[waiting.len() - n_over..].iter().map(|turn| turn.id).collect();
+                Arrival::Waits { due_at, dropped }
+            }
+            Overflow::New if waiting.len() >= self.cap && !defect!("full-session-takes-more") => Arrival::Full,
             Overflow::New => Arrival::Waits { due_at, dropped: Vec::new() },
             Overflow::Old => Arrival::Waits { due_at, dropped: waiting[..n_over].iter().map(|turn| turn.id).collect() },
         }
@@ -146,7 +155,7 @@ impl Waiting {
 
 /// How many turns of a session run at once.
 pub fn limit(key: &str, is_crowded: bool) -> usize {
-    if key.starts_with("group:") && !is_crowded { GROUP_TURNS } else { 1 }
+    if key.starts_with("group:") && (!is_crowded || defect!("throttle-ignored")) { GROUP_TURNS } else { 1 }
 }
 
 /// Whether a conversation fills so much of its context window that its turns run one by one; of a window that nobody knows

@@ -32,7 +32,7 @@ pub enum Step {
 /// What is to be done about a run that is silent, when `span` is too long.
 pub fn step(silence: Silence, span: SignedDuration, now: Timestamp) -> Step {
     match silence.next(span, now) {
-        (at, due) if now >= at && at < Timestamp::MAX => due,
+        (at, due) if (now >= at && at < Timestamp::MAX) || crate::defect!("silence-answered-too-early") => due,
         (at, _) => Step::Wait(at),
     }
 }
@@ -66,6 +66,9 @@ impl Silence {
     fn next(self, span: SignedDuration, now: Timestamp) -> (Timestamp, Step) {
         match self.heard_of(span, now) {
             (Some(_), Some(interrupted_at)) => (after(interrupted_at, span), Step::Stop),
+            (Some(stalled_at), None) if crate::defect!("stopped-without-interrupt") => {
+                (after(stalled_at, span), Step::Stop)
+            }
             (Some(stalled_at), None) => (after(stalled_at, span), Step::Interrupt),
             (None, _) => (after(self.since, span), Step::Report),
         }

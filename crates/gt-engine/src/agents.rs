@@ -20,7 +20,7 @@ use gt_core::agent::Vendor;
 use crate::config::{Config, Value, join};
 
 pub use self::command::command_launch;
-pub use self::launch::{Unfit, Workplace, base_branch, launch};
+pub use self::launch::{Seeker, Unfit, Workplace, base_branch, cannot_start, launch, program, search_path};
 pub use self::listen::Listener;
 pub use self::presets::{Call, PRESETS, Preset, Prompt};
 pub use self::turn::{
@@ -41,6 +41,14 @@ pub struct Agent {
     env: BTreeMap<String, String>,
     /// Variables that it must not inherit.
     cleared: Vec<String>,
+}
+
+/// The names that are close to that of an agent which is not there; `None`: it is there.
+pub fn near(config: &Config, name: &str) -> Option<Vec<String>> {
+    let is_there = |name: &str| find(config, name).is_ok();
+    let own = config.names("agents").into_iter().filter(|name| is_there(name));
+    let known = own.chain(PRESETS.iter().map(|preset| preset.name));
+    (!is_there(name)).then(|| gt_core::near::closest(name, known))
 }
 
 /// Looks an agent kind up; the error says what is missing.

@@ -5,6 +5,7 @@
 //! outbox until it has arrived or was given up; an agent never runs again because of it.
 
 mod deliverer;
+mod health;
 mod signal;
 mod spec;
 mod telegram;
@@ -19,12 +20,16 @@ use std::time::Duration;
 use gt_store::{Parcel, Stamp, Store, StoreError};
 
 use self::deliverer::Deliverer;
+pub use self::deliverer::Pause;
+pub use self::health::{ChannelTrouble, troubles};
 use self::signal::Signal;
 use self::spec::{Kind, Spec};
 use self::telegram::{Poller, Telegram};
 use self::webhook::Webhook;
+pub use self::webhook::{NotPosted, Post, Posted};
 use crate::config::Config;
 use crate::settings::Settings;
+use crate::surroundings::{Machine, Surroundings};
 use crate::town::Town;
 
 /// How long the end of the daemon waits for what is on its way to be noted.
@@ -80,6 +85,33 @@ pub fn refusal(config: &Config, channel: &str, session: &str) -> Option<String> 
     matches!(spec.kind, Kind::Webhook { .. }).then(|| webhook::refusal(channel, &spec.allow, session))?
 }
 
+/// Delivers by one web hook, without a thread: whoever has it says when. The decisions are those of the daemon.
+pub struct Courier(Deliverer);
+
+impl Courier {
+    /// For the web hook that the config calls so; the error says what is missing there.
+    pub fn by(
+        caller: Box<dyn Post>,
+        name: &str,
+        store: Store,
+        town: &Town,
+        settings: &Arc<Settings>,
+        around: Arc<dyn Surroundings>,
+    ) -> Result<Courier, String> {
+        let spec = Spec::read(&settings.config, name)?;
+        let Kind::Webhook { url, secret } = &spec.kind else { return Err(format!("`{name}` is no web hook")) };
+        let channel = Box::new(Webhook::by(caller, &spec, url, secret.as_ref()));
+        let settings = Arc::new(Mutex::new(Arc::clone(settings)));
+        let common = Common { town: town.clone(), actor: "daemon".to_owned(), settings, say: Arc::new(|_| {}) };
+        Ok(Courier(Deliverer::new(channel, store, common, Signal::new(), around)))
+    }
+
+    /// Delivers what is due; says what to wait for.
+    pub fn round(&mut self) -> Pause {
+        self.0.round()
+    }
+}
+
 /// What all threads of the channels have in common.
 #[derive(Clone)]
 struct Common {
@@ -102,6 +134,8 @@ pub struct Channels {
     running: BTreeMap<String, Running>,
     /// What is wrong with those that do not run, so that it is said once.
     flaws: BTreeMap<String, String>,
+    /// Whether these are noted for commands.
+    has_noted: bool,
     /// Held by every thread that delivers: closed when all of them have ended.
     alive: Sender<()>,
     all_ended: Receiver<()>,
@@ -120,7 +154,7 @@ impl Channels {
         let (alive, all_ended) = mpsc::channel();
         let settings = Arc::new(Mutex::new(Arc::clone(settings)));
         let common = Common { town: town.clone(), actor: actor.to_owned(), settings, say };
-        Channels { common, running: BTreeMap::new(), flaws: BTreeMap::new(), alive, all_ended }
+        Channels { common, running: BTreeMap::new(), flaws: BTreeMap::new(), has_noted: false, alive, all_ended }
     }
 
     /// Has those run that the config names, as it says now; the others end.
@@ -142,6 +176,10 @@ impl Channels {
             if self.flaws.get(name) != Some(flaw) {
                 (self.common.say)(&format!("the channel {name} does not run: {flaw}"));
             }
+        }
+        // One that was left by an earlier daemon names its process, and is not believed.
+        if (self.flaws != flaws || !self.has_noted) && health::note(&self.common.town, &flaws).is_ok() {
+            self.has_noted = true;
         }
         self.flaws = flaws;
         for (name, running) in before {
@@ -196,7 +234,7 @@ impl Channels {
                 Box::new(Telegram::new(&spec, url, token))
             }
         };
-        let mut deliverer = Deliverer::new(channel, store, self.common.clone(), signal);
+        let mut deliverer = Deliverer::new(channel, store, self.common.clone(), signal, Machine::here());
         let alive = self.alive.clone();
         let delivers = thread::spawn(move || {
             // One that panicked has ended, too.

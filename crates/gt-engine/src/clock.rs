@@ -1,6 +1,7 @@
 //! Hearing that the clock was set, or that the machine has slept: a timer that never rings says so at once. // SPEC K2
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::thread;
 
 use rustix::io::Errno;
@@ -14,24 +15,30 @@ const ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// Has a thread call `told` each time that the clock was set.
 pub(crate) fn on_clock_set(told: impl Fn() + Send + 'static) -> io::Result<()> {
     let timer = timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC)?;
-    let arm = move || {
-        let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
-        let never = Itimerspec { it_interval: ONCE, it_value: NEVER };
-        timerfd_settime(&timer, flags, &never)?;
-        let mut n_rings = [0_u8; 8];
-        rustix::io::read(&timer, &mut n_rings)
-    };
+    // Before the thread runs: what happens from now on is heard.
+    arm(&timer)?;
     thread::spawn(move || {
         loop {
-            match arm() {
+            let mut n_rings = [0_u8; 8];
+            match rustix::io::read(&timer, &mut n_rings) {
                 // The kernel takes the timer back, because nobody knows any more when it would ring.
-                Err(Errno::CANCELED) => told(),
+                Err(Errno::CANCELED) => {
+                    if arm(&timer).is_err() {
+                        return;
+                    }
+                    told();
+                }
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) => return,
             }
         }
     });
     Ok(())
+}
+
+fn arm(timer: &OwnedFd) -> Result<(), Errno> {
+    let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+    timerfd_settime(timer, flags, &Itimerspec { it_interval: ONCE, it_value: NEVER }).map(drop)
 }
 
 #[cfg(test)]

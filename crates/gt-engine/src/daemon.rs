@@ -6,16 +6,20 @@
 mod chores;
 mod clock;
 mod config;
+mod deletion;
 mod listen;
 mod merging;
+mod retry;
+mod takeover;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+use gt_core::defect;
 use gt_core::event::EventType;
-use gt_core::plan::{PerSide, Side, Trouble};
+use gt_core::plan::{PerSide, Side, Trouble, TroubleOf};
 use gt_core::run::RunState;
 use gt_runtime::{Ending, RuntimeError};
 use gt_store::{Claimed, Run, Store, Target};
@@ -23,18 +27,20 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 pub use self::merging::Merged;
-use crate::channels::Channels;
-use crate::config::Config;
+use self::retry::Retry;
+pub use self::takeover::Other;
+use self::takeover::take_over;
+use crate::channels::{Channels, Say};
 use crate::dispatch::{self, Dispatcher, PassReport, Prepared};
 use crate::error::{TownError, chain};
 use crate::formulas::Library;
-use crate::lock::{Held, Lock};
+use crate::logs::Logs;
 use crate::notify::Notifier;
+use crate::once;
 use crate::pace::{Batch, Pace};
 use crate::settings::Settings;
 use crate::surroundings::{self, Surroundings};
 use crate::town::Town;
-use crate::{once, refinery};
 
 /// How soon after a write the store is looked at again, since a write is heard of before its commit can be seen.
 const LOOK_SOON: Duration = Duration::from_millis(2);
@@ -44,8 +50,6 @@ const LOOK_RARELY: Duration = Duration::from_secs(30);
 const RECORD_SOON: SignedDuration = SignedDuration::from_millis(50);
 /// How often the machine is asked whether it is well again.
 const GUARD_RETRY: SignedDuration = SignedDuration::from_secs(5);
-/// How long the daemon waits before it tries again what failed for an outside reason.
-const ERROR_RETRY: SignedDuration = SignedDuration::from_secs(1);
 
 /// Why the daemon woke up.
 #[derive(Debug)]
@@ -64,10 +68,12 @@ pub enum Cause {
     Prepared(Vec<Prepared>),
     /// A worker of the refinery has come to its end.
     Merged(Merged),
-    /// A channel has something for the log.
+    /// A channel or whoever notifies has something for the log.
     Said(String),
     /// Somebody has set the clock, or the machine has slept.
     ClockSet,
+    /// There is nothing left to run.
+    TownDeleted,
     Stop,
 }
 
@@ -99,27 +105,29 @@ pub type Log = Box<dyn Fn(&str) + Send>;
 pub fn run<B>(
     town: &Town,
     actor: &str,
+    other: Other,
     log: Log,
     beside: impl FnOnce() -> (B, Option<String>),
 ) -> Result<(), TownError> {
-    let _lock = take_over(town, &log)?;
+    let _lock = take_over(town, other, &log)?;
     let (sender, causes) = mpsc::channel();
     // From the first event on it can be told to stop, and says that it did.
     listen::catch_signals(town, &sender)?;
     // A plain store: the daemon does not wake itself.
-    let store = Store::open(&town.store_path())?;
-    let mut daemon = Daemon::new(once::dispatcher(town, actor), store, sender.clone(), log)?;
+    let mut store = Store::open(&town.store_path())?;
+    let dispatcher = once::dispatcher(town, &mut store, actor);
+    let mut daemon = Daemon::new(dispatcher, store, sender.clone(), log)?;
     let (beside, said) = beside();
+    // Listens before it reads config and lists, and before it says that it runs: an edit in between is not missed.
+    if let Some(follow) = listen::listen(town, &sender)? {
+        daemon.dispatcher.follow_records(follow);
+    }
     daemon.begin()?;
     if let Some(said) = said {
         (daemon.log)(&said);
     }
-    // Now that the store is in use its log is there to be watched; the first pass comes after.
-    if let Some(follow) = listen::listen(town, &sender)? {
-        daemon.dispatcher.follow_records(follow);
-    }
-    daemon.notifier = Some(Notifier::start(town, actor)?);
-    let say = Arc::new(move |words: &str| sender.send(Cause::Said(words.to_owned())).unwrap_or_default());
+    let say: Say = Arc::new(move |words: &str| sender.send(Cause::Said(words.to_owned())).unwrap_or_default());
+    daemon.notifier = Some(Notifier::start(town, actor, Arc::clone(&say))?);
     let channels = daemon.channels.insert(Channels::new(town, actor, &daemon.settings, say));
     channels.apply(&daemon.settings);
     daemon.serve(&causes);
@@ -127,17 +135,6 @@ pub fn run<B>(
     daemon.notifier.iter().for_each(Notifier::end);
     daemon.channels.take().into_iter().for_each(Channels::end);
     daemon.end()
-}
-
-/// Waits until no other daemon runs this town.
-fn take_over(town: &Town, log: &Log) -> Result<Held, TownError> {
-    if let Some(held) = Lock::Daemon.try_take(town)? {
-        return Ok(held);
-    }
-    let holder = Lock::Daemon.holder(town)?.and_then(|holder| holder.pid);
-    let who = holder.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-    log(&format!("another daemon{who} runs this town; waiting until it ends"));
-    Lock::Daemon.take(town)
 }
 
 /// Has the runtime tell of every ending.
@@ -155,10 +152,7 @@ pub struct Daemon {
     settings: Arc<Settings>,
     /// Whether a good config was ever read.
     has_config: bool,
-    /// The complaint about a config that could not be taken.
-    config_problem: Option<String>,
-    /// The config file as it was read last.
-    config_seen: Option<config::FileId>,
+    config: config::Followed,
     sender: Sender<Cause>,
     log: Log,
     /// What other connections had committed when the store was looked at last.
@@ -169,11 +163,12 @@ pub struct Daemon {
     /// When the next of a batch may start whose starts keep their distance.
     next_of_batch: Option<Timestamp>,
     batch: Batch,
-    /// When a pass that failed is tried again.
-    retry_at: Option<Timestamp>,
+    /// The pause after a failed pass.
+    retry: Retry,
     /// When starts are recorded that wait for something to be recorded with.
     record_at: Option<Timestamp>,
     next_patrol: Timestamp,
+    logs: Logs,
     /// Since when the clock has been watched: what came before that was missed.
     watching_since: Timestamp,
     /// When it was looked at last.
@@ -184,11 +179,17 @@ pub struct Daemon {
     swept: i64,
     /// Targets that somebody merges into right now.
     merging: BTreeSet<Target>,
+    /// Targets that could not be worked on, as long as the store cannot remember that; and until what uptime.
+    unheld: BTreeMap<Target, Duration>,
     /// Whoever tells others what happens here, where there is somebody.
     notifier: Option<Notifier>,
     /// Ways by which answers go out and messages come in, where there are some.
     channels: Option<Channels>,
+    /// What was seen to hold agents up.
+    troubles: BTreeMap<TroubleOf, Trouble>,
     is_stopping: bool,
+    /// There is no store any more to record anything in.
+    is_deleted: bool,
 }
 
 impl Daemon {
@@ -203,15 +204,13 @@ impl Daemon {
         dispatcher.listen_to_agents();
         watch(&mut dispatcher, &sender)?;
         dispatcher.look_closely();
-        let config_seen = config::config_id(&town);
-        let (settings, config_problem) = match Settings::load(&town) {
-            Ok(settings) => (Arc::new(settings), None),
-            Err(error) => (Arc::new(Settings::new(Config::default())), Some(chain(&error))),
-        };
-        let has_config = config_problem.is_none();
+        let (known, has_config) = config::last_good(&town, &mut store)?;
+        let settings = Arc::new(Settings::new(known));
         let watching_since = dispatcher.now();
         let looked = clock::Look { now: watching_since, uptime: around.uptime() };
         let next_patrol = watching_since + settings.heartbeat;
+        let watching_since =
+            if gt_core::defect!("downtime-unnoticed") { Timestamp::UNIX_EPOCH } else { watching_since };
         // What happened while nobody ran the town is found at once.
         let next_sweep = Some(dispatcher.now());
         let seen = store.outside_commits()?;
@@ -222,8 +221,7 @@ impl Daemon {
             store,
             settings,
             has_config,
-            config_problem,
-            config_seen,
+            config: config::Followed::default(),
             sender,
             log,
             seen,
@@ -231,17 +229,21 @@ impl Daemon {
             next_deadline: None,
             next_of_batch: None,
             batch: Batch::default(),
-            retry_at: None,
+            retry: Retry::new(),
             record_at: None,
             next_patrol,
+            logs: Logs::default(),
             watching_since,
             looked,
             next_sweep,
             swept: 0,
             merging: BTreeSet::new(),
+            unheld: BTreeMap::new(),
             notifier: None,
             channels: None,
+            troubles: BTreeMap::new(),
             is_stopping: false,
+            is_deleted: false,
         })
     }
 
@@ -249,18 +251,26 @@ impl Daemon {
         let data = json!({ "pid": std::process::id() });
         self.store.record(EventType::DaemonStarted, &data, &self.dispatcher.stamp())?;
         (self.log)(&format!("running {} (process {})", self.town.root().display(), std::process::id()));
-        if let Some(problem) = self.config_problem.clone() {
-            self.reject_config(&problem);
+        if !self.reload() {
+            self.log_ineffective();
         }
+        // It may be on the `PATH` of this process, or was installed meanwhile.
+        self.store.look_again_for_missing(&self.dispatcher.stamp())?;
         self.heed_clock(SignedDuration::ZERO);
         self.keep_beats();
         Ok(())
     }
 
     pub fn end(&mut self) -> Result<(), TownError> {
-        self.record_pending();
+        if !self.is_deleted {
+            self.record_pending();
+        }
         if !self.merging.is_empty() {
-            refinery::end_gates();
+            self.around.git().end_gates();
+        }
+        if self.is_deleted {
+            (self.log)("stopped; the town was deleted");
+            return Ok(());
         }
         let is_working = |run: &&Run| run.state == RunState::Working;
         let n_live = self.store.live_runs()?.iter().filter(is_working).count();
@@ -280,25 +290,16 @@ impl Daemon {
             // However busy it is, what is due by the clock is done.
             due = due.max(Due::batch_if(self.is_patrol_over() || self.has_come(self.next_deadline)));
             due = due.max(Due::batch_if(self.is_sweep_due() && self.has_swept()));
-            due = due.max(Due::pass_if(self.has_come(self.next_of_batch)));
-            if due == Due::Batch {
-                self.batch = Batch::default();
-            }
-            if due > Due::Nothing {
+            due = due.max(Due::pass_if(self.has_come(self.next_of_batch) || self.is_retry_due()));
+            // After a failed pass whatever is due waits until the pause is over.
+            if due > Due::Nothing && (gt_core::defect!("pause-bypassed") || !self.is_pausing()) {
+                if due == Due::Batch {
+                    self.batch = Batch::default();
+                }
                 self.try_pass();
+                due = Due::Nothing;
             }
-            due = self.wait(causes);
-        }
-    }
-
-    fn try_pass(&mut self) {
-        self.retry_at = None;
-        if let Err(error) = self.pass() {
-            (self.log)(&format!("a pass failed: {}", chain(&error)));
-            self.note_trouble(&error);
-            // What it had heard of is found again by looking.
-            self.dispatcher.look_again();
-            self.retry_at = Some(self.dispatcher.now() + ERROR_RETRY);
+            due = due.max(self.wait(causes));
         }
     }
 
@@ -309,7 +310,9 @@ impl Daemon {
     /// A time that lies further ahead than a sweep ever does was set before the clock was set back.
     fn is_sweep_due(&self) -> bool {
         let now = self.dispatcher.now();
-        self.next_sweep.is_some_and(|at| now >= at || at > now + self.settings.sweep)
+        self.next_sweep.is_some_and(|at| {
+            now >= at || (at > now + self.settings.sweep && !gt_core::defect!("sweep-waits-for-the-clock"))
+        })
     }
 
     /// As long as nobody can be asked what runs elsewhere nothing starts, and that has to be seen.
@@ -355,17 +358,21 @@ impl Daemon {
             Cause::News => Due::batch_if(self.has_outside_commits()).max(Due::Pass),
             Cause::Ended(Some((run, ending))) => {
                 self.dispatcher.hear(run, ending);
-                Due::Batch
+                Due::batch_if(!gt_core::defect!("end-unheard"))
             }
             Cause::Ended(None) => {
                 self.dispatcher.look_again();
                 Due::Batch
             }
+            Cause::StoreWritten if gt_core::defect!("silent-write-missed") => Due::Nothing,
             Cause::StoreWritten => {
-                self.look_again = Some(LOOK_SOON);
+                self.look_again = (!gt_core::defect!("no-second-look")).then_some(LOOK_SOON);
                 Due::batch_if(self.has_outside_commits())
             }
-            Cause::ConfigWritten => Due::batch_if(self.reload()),
+            Cause::ConfigWritten => {
+                self.retry.end_pause(self.around.uptime());
+                Due::batch_if(self.reload())
+            }
             Cause::HeartbeatWritten => {
                 self.keep_beats();
                 Due::Pass
@@ -379,6 +386,10 @@ impl Daemon {
             }
             // By how much is seen by looking; what that makes due is found by a pass.
             Cause::ClockSet => Due::Batch,
+            Cause::TownDeleted => {
+                (self.is_stopping, self.is_deleted) = (true, true);
+                Due::Nothing
+            }
             Cause::Stop => {
                 self.is_stopping = true;
                 Due::Nothing
@@ -399,7 +410,8 @@ impl Daemon {
         if self.has_come(self.record_at) {
             self.record_pending();
         }
-        Due::batch_if(has_news).max(Due::pass_if(self.has_come(self.retry_at)))
+        let has_config = self.is_config_due() && self.reload();
+        Due::batch_if(has_news || has_config)
     }
 
     fn has_outside_commits(&mut self) -> bool {
@@ -412,12 +424,16 @@ impl Daemon {
     fn sleep_for(&mut self) -> Option<Duration> {
         let now = self.dispatcher.now();
         let until = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO);
-        let known = [self.next_deadline, self.next_of_batch, self.record_at, self.retry_at];
+        // What only leads to a pass waits for the pause after a failed one.
+        let for_passes = [self.next_deadline, self.next_of_batch]
+            .map(|at| at.filter(|_| gt_core::defect!("pause-bypassed") || !self.is_pausing()));
         // A clock that was set back just now, and was not looked at since, does not put these off.
         let next_sweep = self.next_sweep.map(|at| at.min(now + self.settings.sweep));
         let next_patrol = self.next_patrol.min(now + self.settings.heartbeat);
-        let deadline = known.into_iter().chain([Some(next_patrol), next_sweep]).flatten().min().map(until);
-        [deadline, self.look_again].into_iter().flatten().min()
+        let others = [self.record_at, Some(next_patrol), next_sweep];
+        let deadline = for_passes.into_iter().chain(others).flatten().min().map(until);
+        let retry = self.retry.left(self.around.uptime());
+        [deadline, self.look_again, self.config_due_in(), retry].into_iter().flatten().min()
     }
 
     /// One pass, and what follows from it.
@@ -442,6 +458,7 @@ impl Daemon {
             }
         }
         self.dispatcher.acknowledge();
+        self.log_troubles()?;
         self.note_pending();
         self.next_deadline = self.find_deadline(since)?;
         self.next_of_batch = self.find_next_of_batch()?;
@@ -495,7 +512,7 @@ impl Daemon {
                 report.has_failures() || report.has_unknown()
             }
             Err(error) => {
-                (self.log)(&format!("a start could not be recorded: {}", chain(&error)));
+                self.fail("a start could not be recorded", &error);
                 true
             }
         }
@@ -529,14 +546,22 @@ impl Daemon {
             .settle(&mut self.store, &self.settings)
             .and_then(|again| once::start(&mut self.dispatcher, &mut self.store, &self.settings, again))
             .and_then(|_| Ok((self.find_deadline(since)?, self.find_next_of_batch()?)));
+        if self.dispatcher.take_freed() {
+            self.next_deadline = Some(self.dispatcher.now()); // others waited for this start
+        }
         match recorded {
             // One that came due since the last pass began is still due: nothing was claimed here.
             Ok((deadline, next_of_batch)) => {
                 self.next_deadline = [self.next_deadline, deadline].into_iter().flatten().min();
                 self.next_of_batch = [self.next_of_batch, next_of_batch].into_iter().flatten().min();
             }
-            Err(error) => (self.log)(&format!("a start could not be recorded: {}", chain(&error))),
+            Err(error) => self.fail("a start could not be recorded", &error),
         }
+    }
+
+    /// A pass comes by then.
+    fn wake_by(&mut self, at: Timestamp) {
+        self.next_deadline = Some(self.next_deadline.map_or(at, |known| known.min(at)));
     }
 
     /// The earliest time after `since`, when the last pass began, at which a pass has something to do though nothing
@@ -550,8 +575,8 @@ impl Daemon {
             self.store.next_second(&policy, now)?,
             self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
             self.store.next_merge_at(now)?,
-            self.store.next_turn_at(since)?,
-            self.store.next_job_at()?,
+            self.store.next_turn_at(since)?.filter(|_| !defect!("turn-deadline-forgotten")),
+            self.store.next_job_at()?.filter(|_| !gt_core::defect!("slot-deadline-forgotten")),
         ];
         if !policy.guards.is_empty()
             && (self.store.has_startable_contexts(&policy, now)? || self.store.has_due_turns(now)?)
@@ -568,6 +593,7 @@ impl Daemon {
         let waits = Pace::of(&self.settings, &policy, &mut self.store, now)?.waits;
         let left = self.batch.left(&policy);
         let goes_on = Side::BOTH.into_iter().filter(|side| *left.of(*side) != Some(0));
+        let goes_on = goes_on.filter(|_| !gt_core::defect!("spacing-deadline-forgotten"));
         Ok(goes_on.filter_map(|side| *waits.of(side)).min().map(|wait| now + wait))
     }
 }

@@ -6,8 +6,10 @@
 mod ages;
 mod hear;
 mod prepare;
+mod probe;
 mod remains;
 mod report;
+mod stops;
 mod unsure;
 pub mod witness;
 
@@ -15,12 +17,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gt_core::plan::{PerSide, Policy};
-use gt_core::run::{Outcome, RunState, StopOrder};
+use gt_core::rig::Rig;
+use gt_core::run::RunState;
 use gt_runtime::{Ending, Handle, Known, Launch, Runtime, Sighting, StartError, Stop};
 use gt_store::{Advance, Claimant, Claimed, Ended, Findings, NotStarted, Run, Stamp, Started, Store};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::agents::Listener;
+use crate::agents::{Listener, Seeker};
 use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
 use crate::settings::Settings;
@@ -40,6 +43,11 @@ use self::witness::Looks;
 pub const FINISH_GRACE: SignedDuration = SignedDuration::from_secs(10);
 /// How often somebody else's start is looked after.
 const STARTER_CHECK: SignedDuration = SignedDuration::from_secs(1);
+
+/// The same, for a process that a test may have made impatient.
+fn finish_grace() -> SignedDuration {
+    FINISH_GRACE * i32::from(gt_runtime::patience::percent()) / 100
+}
 
 /// Drives runs from claim to end.
 pub struct Dispatcher {
@@ -68,6 +76,8 @@ pub struct Dispatcher {
     looks_closely: bool,
     /// Whether a start was given up whose starter may still make it: from then on such runs are looked for.
     has_given_up: bool,
+    /// Whether a start has ended a trouble since somebody asked.
+    has_freed: bool,
     /// What agents tell, and whether it is listened to in every pass.
     listener: Listener,
     is_listening: bool,
@@ -98,6 +108,7 @@ impl Dispatcher {
             unacknowledged: Vec::new(),
             looks_closely: false,
             has_given_up: false,
+            has_freed: false,
             listener: Listener::default(),
             is_listening: false,
             unsure: Unsure::default(),
@@ -181,7 +192,7 @@ impl Dispatcher {
         claim: Option<(PerSide<Option<usize>>, usize)>,
     ) -> Result<Vec<Claimed>, TownError> {
         let stamp = self.stamp();
-        let policy = settings.policy(self.town.root());
+        let mut policy = settings.policy(self.town.root());
         let (mut findings, mut again) = self.look(store, settings)?;
         if !findings.ended.is_empty() {
             self.look_for_unsaved(&mut findings);
@@ -189,10 +200,19 @@ impl Dispatcher {
         }
         findings.started.append(&mut self.pending);
         let advance = match claim {
-            None => record(store, &findings, &policy, &stamp)?,
-            Some((limits, n_before)) => {
-                let mut claimant = claimant(&policy, &self.me, &mut self.new_run, limits, n_before);
-                store.advance(&findings, &policy, Some(&mut claimant), &stamp)?
+            None => {
+                let advance = record(store, &findings, &policy, &stamp)?;
+                self.has_freed |= advance.is_freed;
+                advance
+            }
+            Some((mut limits, n_before)) => {
+                if gt_core::defect!("count-outside-claim") {
+                    let n_live = store.live_runs()?.len();
+                    let n_free = policy.caps.town.take().map(|cap| cap.saturating_sub(n_live));
+                    limits.scheduler = [limits.scheduler, n_free].into_iter().flatten().min();
+                }
+                let claim = |claimant: &mut Claimant<'_>| store.advance(&findings, &policy, Some(claimant), &stamp);
+                self.claim_by(settings, &policy, limits, n_before, claim)?
             }
         };
         if !findings.started.is_empty() {
@@ -215,9 +235,28 @@ impl Dispatcher {
         self.in_flight.extend(claimed.iter().map(|one| one.run().to_owned()));
     }
 
-    /// What a claim of this process looks like to the store.
-    pub fn claimant<'a>(&'a mut self, policy: &'a Policy, limits: PerSide<Option<usize>>) -> Claimant<'a> {
-        claimant(policy, &self.me, &mut self.new_run, limits, 0)
+    /// Claims, as this process does, through another verb of the store.
+    pub fn claim_by<T>(
+        &mut self,
+        settings: &Settings,
+        policy: &Policy,
+        limits: PerSide<Option<usize>>,
+        n_before: usize,
+        claim: impl FnOnce(&mut Claimant<'_>) -> T,
+    ) -> T {
+        let seeker = self.seeker();
+        let probe = |agent: &str, rig: &Rig| probe::missing(&*self.around, settings, agent, rig, seeker);
+        let (starter, new_run) = (self.me.as_str(), &mut self.new_run);
+        claim(&mut Claimant { policy, starter, new_run, limits, n_before, probe: &probe })
+    }
+
+    fn seeker(&self) -> Seeker {
+        if self.is_listening { Seeker::Daemon } else { Seeker::Command }
+    }
+
+    /// Whether a start has shown since the last question that others may start too.
+    pub fn take_freed(&mut self) -> bool {
+        std::mem::take(&mut self.has_freed)
     }
 
     /// Starts prepared runs, and records how that went.
@@ -243,12 +282,15 @@ impl Dispatcher {
             let outcome = match ready {
                 Ok(ready) => match handles.next().unwrap_or_else(not_answered) {
                     Ok(handle) => Ok(started(claimed.run(), &ready, &handle, stamp.now)),
+                    Err(StartError::Unknown { .. }) if gt_core::defect!("lost-answer-taken-for-started") => {
+                        Ok(started(claimed.run(), &ready, &Handle { pid: 0, birth: 0 }, stamp.now))
+                    }
                     Err(error @ StartError::Unknown { .. }) => {
                         trouble = self.unsure.note(claimed.run(), error.to_string(), stamp.now).or(trouble);
                         report.note_unknown(claimed);
                         continue;
                     }
-                    Err(error) => Err(refused(claimed.run(), &ready, &error, stamp.now)),
+                    Err(error) => Err(refused(&claimed, &ready, &error, self.seeker())),
                 },
                 Err(not_started) => Err(not_started),
             };
@@ -270,6 +312,7 @@ impl Dispatcher {
         }
         let policy = settings.policy(self.town.root());
         let advance = record(store, &findings, &policy, &stamp)?;
+        self.has_freed |= advance.is_freed;
         self.stop_unwanted(&advance);
         if report.has_unknown() {
             self.is_look_due = true;
@@ -305,26 +348,6 @@ impl Dispatcher {
         }
     }
 
-    /// What was given up or told to stop while it was being started is stopped now that it is there. What does not hear
-    /// that is found by the next look; what was claimed meanwhile does not wait for it.
-    fn stop_unwanted(&mut self, advance: &Advance) {
-        for run in &advance.unwanted {
-            let how = if run.is_live() { Stop::Gently } else { Stop::Now };
-            if self.stop(run, how).is_err() {
-                (self.is_look_due, self.looks_closely) = (true, true);
-            }
-        }
-    }
-
-    /// Asks a run to stop, once; one that could not be asked is asked again by the next look.
-    fn stop(&mut self, run: &Run, how: Stop) -> Result<(), TownError> {
-        if !self.stopped.contains(&run.id) {
-            self.runtime.stop(&known(run), how)?;
-            self.stopped.insert(run.id.clone());
-        }
-        Ok(())
-    }
-
     /// Compares what is recorded with what lives.
     fn look(&mut self, store: &mut Store, settings: &Settings) -> Result<(Findings, Vec<Claimed>), TownError> {
         let runs = store.live_runs()?;
@@ -332,7 +355,9 @@ impl Dispatcher {
         self.ages.note(&runs, now, self.around.uptime());
         // A start that takes too long is given up, whoever is at it.
         let is_late = |run: &Run| now >= run.claimed_at + settings.start_timeout;
-        let is_settled = |run: &&Run| !self.in_flight.contains(&run.id) || is_late(run);
+        let is_settled = |run: &&Run| {
+            gt_core::defect!("in-flight-starts-again") || !self.in_flight.contains(&run.id) || is_late(run)
+        };
         let runs: Vec<&Run> = runs.iter().filter(is_settled).collect();
         let heard = std::mem::take(&mut self.heard);
         let is_heard = |run: &&&Run| heard.contains_key(&run.id);
@@ -355,7 +380,7 @@ impl Dispatcher {
         if runs.is_empty() && self.unacknowledged.is_empty() && !self.looks_closely && !self.has_given_up {
             return Ok((look.findings, look.again));
         }
-        let known: Vec<Known> = runs.iter().map(|run| known(run)).collect();
+        let known: Vec<Known> = runs.iter().map(|run| known(&self.town, run)).collect();
         // Read before the survey: whoever has begun by now and is not seen in it is gone.
         look.begun = runs.iter().filter(|run| self.has_begun(run)).map(|run| run.id.clone()).collect();
         let sightings = self.runtime.survey(&known).inspect_err(|_| self.is_look_due = true)?;
@@ -371,7 +396,7 @@ impl Dispatcher {
     fn needs_a_look(&self, run: &Run, settings: &Settings, now: Timestamp) -> bool {
         let is_after = |at: Option<Timestamp>, span: SignedDuration| at.is_some_and(|at| now >= at + span);
         let is_to_stop = run.stop.is_some()
-            || is_after(run.finished_at(now), FINISH_GRACE)
+            || is_after(run.finished_at(now), finish_grace())
             || is_after(lingers_until(run), SignedDuration::ZERO)
             || self.is_too_old(run, settings);
         let is_pending = self.pending.iter().any(|start| start.run == run.id);
@@ -410,6 +435,11 @@ impl Dispatcher {
                 is_lost: ending.is_lost,
                 ..self.ended_unseen(run, store, settings)?
             }),
+            // It must not be given up, however long that takes: it may do its work yet.
+            Some(Sighting::Starting) if gt_core::defect!("executing-taken-for-gone") => {
+                self.look_at_missing(run, store, settings, look)?;
+            }
+            Some(Sighting::Starting) => {}
             Some(Sighting::Running(handle)) => {
                 let is_pending = self.pending.iter().any(|start| start.run == run.id);
                 if run.state == RunState::Starting && !is_pending {
@@ -434,6 +464,9 @@ impl Dispatcher {
         // only because it was late then.
         let is_late = look.now >= run.claimed_at + settings.start_timeout;
         let is_ours = run.starter == self.me;
+        if !is_ours && gt_core::defect!("orphaned-start-left-alone") {
+            return Ok(());
+        }
         // Told to stop or not: what its starter is just starting can only be stopped once it is there.
         if !is_late && !is_ours && self.around.is_alive(&run.starter) {
             return Ok(());
@@ -447,7 +480,7 @@ impl Dispatcher {
             self.has_given_up = true;
             let worktree = self.workplace(run, store, settings)?.map(|(path, _)| path);
             let unsure = self.unsure.settle(&run.id);
-            look.findings.not_started.push(NotStarted { worktree, ..given_up(run, unsure, look.now) });
+            look.findings.not_started.push(NotStarted { worktree, ..given_up(run, unsure) });
             return Ok(());
         }
         if self.unsure.is_resting(&run.id, look.now) {
@@ -457,29 +490,6 @@ impl Dispatcher {
             && let Some(claimed) = store.claimed(&run.id)?
         {
             look.again.push(claimed);
-        }
-        Ok(())
-    }
-
-    /// Ends what was told to stop, has run for too long, or lingers after its work is over.
-    fn watch_over(&mut self, run: &Run, store: &mut Store, settings: &Settings) -> Result<(), TownError> {
-        let now = self.now();
-        let is_over = run.finished_at(now).is_some_and(|at| now >= at + FINISH_GRACE);
-        let is_too_long = self.is_too_old(run, settings) && run.stop.is_none();
-        if is_too_long && run.finished_at(now).is_none() {
-            let order = StopOrder {
-                at: now,
-                by: self.actor.clone(),
-                outcome: Outcome::TimedOut,
-                reason: settings.too_long(run),
-            };
-            store.order_stop(&run.id, &order, &self.stamp())?;
-        }
-        if self.end_lingering(run, store, settings)? {
-            return self.stop(run, Stop::Gently);
-        }
-        if run.stop.is_some() || is_over || is_too_long {
-            self.stop(run, Stop::Gently)?;
         }
         Ok(())
     }
@@ -501,12 +511,12 @@ impl Dispatcher {
             }
             match sighting {
                 Sighting::Ended(_) => strangers.push(run.clone()),
-                Sighting::Running(handle) if recorded.is_some() => {
-                    let known = Known { run: run.clone(), handle: Some(handle.clone()) };
+                Sighting::Running(handle) if recorded.is_some() && !gt_core::defect!("unwanted-start-left-running") => {
+                    let known = Known { run: run.clone(), handle: Some(handle.clone()), log: None };
                     self.runtime.stop(&known, Stop::Now)?;
                 }
                 // Nobody knows how it came here, so nobody ends it.
-                Sighting::Running(_) => {}
+                Sighting::Running(_) | Sighting::Starting => {}
             }
         }
         if !strangers.is_empty() {
@@ -522,12 +532,13 @@ impl Dispatcher {
         let mut deadlines = Vec::new();
         for run in store.live_runs()?.iter() {
             let is_stopped = self.stopped.contains(&run.id);
-            let over_at = run.finished_at(now).map(|at| at + FINISH_GRACE).or_else(|| lingers_until(run));
+            let over_at = run.finished_at(now).map(|at| at + finish_grace()).or_else(|| lingers_until(run));
             deadlines.extend(over_at.filter(|_| !is_stopped));
             deadlines.extend(self.listener.next_look(run));
             deadlines.extend(self.next_witness(run, settings));
             if run.state == RunState::Starting {
-                deadlines.push(run.claimed_at + settings.start_timeout);
+                let late_at = run.claimed_at + settings.start_timeout;
+                deadlines.push(if late_at > now { late_at } else { now + STARTER_CHECK });
                 // Whoever else is at it may die without a word, and of a start that was not answered nobody hears.
                 let is_at_it = self.in_flight.contains(&run.id) || self.pending.iter().any(|start| start.run == run.id);
                 deadlines.extend((run.starter != self.me || !is_at_it).then(|| now + STARTER_CHECK));
@@ -558,20 +569,14 @@ fn record(store: &mut Store, findings: &Findings, policy: &Policy, stamp: &Stamp
     Ok(store.advance(findings, policy, None, stamp)?)
 }
 
-fn claimant<'a>(
-    policy: &'a Policy,
-    me: &'a str,
-    new_run: &'a mut (dyn FnMut() -> String + Send),
-    limits: PerSide<Option<usize>>,
-    n_before: usize,
-) -> Claimant<'a> {
-    Claimant { policy, starter: me, new_run, limits, n_before }
+/// What the runtime needs to know to find a run again.
+pub fn known(town: &Town, run: &Run) -> Known {
+    Known { run: run.id.clone(), handle: handle(run), log: Some(town.log_path(&run.id)) }
 }
 
-/// What the runtime needs to know to find a run again.
-pub fn known(run: &Run) -> Known {
-    let handle = run.pid.zip(run.birth).map(|(pid, birth)| Handle { pid, birth });
-    Known { run: run.id.clone(), handle }
+/// The process of a run, once its start was recorded.
+pub fn handle(run: &Run) -> Option<Handle> {
+    run.pid.zip(run.birth).map(|(pid, birth)| Handle { pid, birth })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `gt doctor`: what is wrong with the town, and the remedy for each finding. // SPEC T6
 
 mod merging;
+mod workers;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,14 @@ use gt_store::{Stamp, Store, StoreError};
 use jiff::SignedDuration;
 
 use crate::agents::{self, PRESETS, Preset};
-use crate::config::Config;
+use crate::channels;
+use crate::config::{self, Config, ConfigError, Ineffective};
 use crate::error::TownError;
 use crate::git;
+use crate::in_force::{self, InForce, Notice};
 use crate::lock::{Holder, Lock};
 use crate::places;
+use crate::surroundings::Machine;
 use crate::town::Town;
 
 /// How bad a finding is.
@@ -67,10 +71,16 @@ impl Finding {
 /// Looks at everything; with `fix` it mends what it safely can.
 pub fn examine(town: &Town, fix: bool, stamp: &Stamp) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let config = config_finding(town, &mut findings);
-    match town.open_store() {
-        Ok(mut store) => store_findings(town, &mut store, &config, fix, stamp, &mut findings),
-        Err(error) => findings.push(unopened(&error)),
+    let mut store = town.open_store();
+    let config = config_finding(town, store.as_mut().ok(), &mut findings);
+    // A store that cannot be read has a finding of its own.
+    if let Some(names) = store.as_mut().ok().and_then(|store| in_force::known_names(town, store, &config).ok()) {
+        let finding = |one: Ineffective| Finding::bad("config", Level::Warning, one.to_string(), one.hint);
+        findings.extend(config::ineffective(&config, &names).into_iter().map(finding));
+    }
+    match &mut store {
+        Ok(store) => store_findings(town, store, &config, fix, stamp, &mut findings),
+        Err(error) => findings.push(unopened(error)),
     }
     findings.push(git_finding());
     findings.push(tmux_finding(town));
@@ -80,21 +90,30 @@ pub fn examine(town: &Town, fix: bool, stamp: &Stamp) -> Vec<Finding> {
     findings
 }
 
-fn config_finding(town: &Town, findings: &mut Vec<Finding>) -> Config {
+/// What is in force; without a store to ask, the file as it is.
+fn config_finding(town: &Town, store: Option<&mut Store>, findings: &mut Vec<Finding>) -> Config {
     let path = town.config_path();
-    if !path.exists() {
-        let message = format!("{} is missing; every setting has its default", path.display());
-        findings.push(Finding::bad("config", Level::Warning, message, "put it back with `gt init`"));
-        return Config::default();
-    }
-    match town.config_file().load() {
-        Ok(config) => {
+    let in_force = match store {
+        Some(store) => in_force::look(town, store, &*Machine::here()),
+        None => town.config_file().load().map_err(TownError::from).map(InForce::of_file),
+    };
+    match in_force {
+        Ok(InForce { config, notice: None, .. }) => {
             findings.push(Finding::ok("config", format!("{} is fine", path.display())));
             config
         }
+        Ok(InForce { config, notice: Some(notice), .. }) => {
+            let is_there = !matches!(notice, Notice::Broken { problem: ConfigError::Missing { .. } });
+            let is_broken = is_there && matches!(notice, Notice::Broken { .. });
+            let level = if is_broken { Level::Broken } else { Level::Warning };
+            let remedy = notice.hint().unwrap_or_else(|| format!("see {}", path.display()));
+            findings.push(Finding::bad("config", level, notice.words(), remedy));
+            config
+        }
         Err(error) => {
-            let remedy = error.hint().unwrap_or_else(|| format!("edit {}", path.display()));
-            findings.push(Finding::bad("config", Level::Broken, error.to_string(), remedy));
+            let hint = if let TownError::Config(error) = &error { error.hint() } else { None };
+            let remedy = hint.unwrap_or_else(|| format!("edit {}", path.display()));
+            findings.push(Finding::bad("config", Level::Broken, crate::error::chain(&error), remedy));
             Config::default()
         }
     }
@@ -134,9 +153,20 @@ fn store_findings(
         Ok(found) => findings.extend(found),
         Err(error) => findings.push(unopened(&error.into())),
     }
+    match channels::troubles(town, config, store) {
+        Ok(found) => {
+            findings
+                .extend(found.into_iter().map(|one| Finding::bad("channel", Level::Warning, one.message, one.hint)));
+        }
+        Err(error) => findings.push(unopened(&error.into())),
+    }
+    match workers::findings(town, store, config) {
+        Ok(found) => findings.extend(found),
+        Err(error) => findings.push(unopened(&error)),
+    }
     match store.rigs() {
         Ok(rigs) => {
-            findings.extend(rigs.iter().map(rig_finding));
+            findings.extend(rigs.iter().map(|rig| rig_finding(rig, config)));
             findings.extend(rigs.iter().flat_map(|rig| merging::gate_findings(rig, config)));
         }
         Err(error) => findings.push(unopened(&error.into())),
@@ -222,10 +252,13 @@ fn daemon_finding(town: &Town, n_scheduled: usize) -> Finding {
     }
 }
 
-fn rig_finding(rig: &Rig) -> Finding {
+fn rig_finding(rig: &Rig, config: &Config) -> Finding {
     let remedy = format!("bring the repository back, or take the rig off with `gt rig remove {}`", rig.name);
     match git::repository_at(Path::new(&rig.path)) {
-        Ok(Some(_)) => Finding::ok("rig", format!("{} is at {}", rig.name, rig.path)),
+        Ok(Some(top)) => {
+            let push = merging::push_words(rig, config, &top);
+            Finding::ok("rig", format!("{} is at {}{push}", rig.name, rig.path))
+        }
         Ok(None) => {
             Finding::bad("rig", Level::Broken, format!("{}: no git repository at {}", rig.name, rig.path), remedy)
         }

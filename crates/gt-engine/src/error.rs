@@ -19,8 +19,8 @@ pub enum TownError {
     Nested { dir: PathBuf, outer: PathBuf },
     #[error("the town {} has lost its store", root.display())]
     NoStore { root: PathBuf },
-    #[error("{} is missing, so nobody knows what may run", path.display())]
-    NoConfig { path: PathBuf },
+    #[error("a daemon runs this town already (process {pid})")]
+    DaemonRuns { pid: u32 },
     #[error("cannot {doing} {}", path.display())]
     Io {
         doing: &'static str,

@@ -148,7 +148,7 @@ impl Library {
     }
 
     /// Origin, name and file of every formula, in the order in which places are searched.
-    fn names(&self) -> Vec<(Origin, String, Option<PathBuf>)> {
+    pub(crate) fn names(&self) -> Vec<(Origin, String, Option<PathBuf>)> {
         let mut names = Vec::new();
         for (origin, dir) in &self.places {
             // A directory that is not there holds nothing.

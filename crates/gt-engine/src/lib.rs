@@ -4,6 +4,7 @@
 //! `gt-core`, what they remember goes through `gt-store`. Nothing here prints.
 
 pub mod agents;
+mod backoff;
 pub mod channels;
 mod clock;
 pub mod config;
@@ -15,9 +16,12 @@ pub mod done;
 mod error;
 pub mod formulas;
 pub mod git;
+pub mod in_force;
 pub mod intake;
 pub mod jobs;
+mod kept_texts;
 pub mod lock;
+pub mod logs;
 pub mod news;
 pub mod notify;
 pub mod once;
@@ -28,6 +32,7 @@ pub mod process_id;
 pub mod prompt;
 pub mod refinery;
 pub mod rigs;
+pub mod salvaged;
 pub mod settings;
 pub mod signs;
 pub mod sling;

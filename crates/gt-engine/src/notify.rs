@@ -1,18 +1,19 @@
 //! Telling the world outside what has landed, or needs a person: commands, web hooks, the desktop. // SPEC C4, R3, P5
 //!
 //! What is to be told is in the store until everybody knows it, so a crash loses nothing; who was told is noted at once, so
-//! nobody hears it twice because somebody else could not be reached. Each target has a thread and tries of its own, so nobody
+//! nobody hears it twice because somebody else could not be reached; as long as the store cannot note it, this process
+//! remembers it. Each target has a thread and tries of its own, so nobody
 //! waits for another, nor the daemon's loop for any of them. A command that runs when the daemon stops ends with it.
 
 mod leash;
 mod target;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gt_core::event::EventType;
 use gt_core::notice::is_news;
@@ -21,14 +22,20 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use self::leash::Leash;
+pub(crate) use self::target::{Mistyped, channel_of, mistyped};
 use self::target::{Target, Untold};
-use crate::error::TownError;
+use crate::backoff::Backoff;
+use crate::channels::Say;
+use crate::error::{TownError, chain};
+use crate::in_force;
+use crate::surroundings::Machine;
 use crate::town::Town;
 
 /// Notices that are looked at together, besides those that somebody is being told.
 const LOOK_MAX: usize = 1000;
 /// How long to wait before what failed here, and not at a target, is tried again.
-const RETRY: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The daemon's end of it.
 #[derive(Debug)]
@@ -43,17 +50,20 @@ pub struct Notifier {
 #[derive(Debug)]
 enum Word {
     Look,
-    /// A target was tried.
-    Tried {
-        notice: i64,
-        target: String,
-        outcome: Result<(), Untold>,
-    },
+    Tried(Tried),
+}
+
+/// A target was told a notice, or could not be.
+#[derive(Debug, Clone)]
+struct Tried {
+    notice: i64,
+    target: String,
+    outcome: Result<(), Untold>,
 }
 
 impl Notifier {
     /// Begins to tell, on threads that end with the process.
-    pub fn start(town: &Town, actor: &str) -> Result<Notifier, TownError> {
+    pub fn start(town: &Town, actor: &str, say: Say) -> Result<Notifier, TownError> {
         let (words, heard) = mpsc::channel();
         let leash = Leash::new().map_err(|source| TownError::io("tell others from", town.root(), source))?;
         let leash = Arc::new(leash);
@@ -68,6 +78,10 @@ impl Notifier {
             leash: Arc::clone(&leash),
             lines: BTreeMap::new(),
             under_way: BTreeSet::new(),
+            tried: VecDeque::new(),
+            pause: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
+            say,
+            said: None,
             has_missed_desktop: false,
         };
         thread::spawn(move || teller.serve(&heard));
@@ -99,28 +113,62 @@ struct Teller {
     leash: Arc<Leash>,
     /// A way to each target that has been needed.
     lines: BTreeMap<String, Sender<Notice>>,
-    /// Notices, and whom somebody is telling them right now.
+    /// Notices, and whom somebody is telling them right now; or has told, and that is not noted yet.
     under_way: BTreeSet<(i64, String)>,
+    /// What is to be noted.
+    tried: VecDeque<Tried>,
+    /// How long the store is left alone after it has failed.
+    pause: Backoff,
+    say: Say,
+    /// The trouble that was said.
+    said: Option<String>,
     has_missed_desktop: bool,
 }
 
 impl Teller {
     fn serve(&mut self, heard: &Receiver<Word>) {
+        let mut rests_until: Option<Instant> = None;
         loop {
-            let span = self.look().unwrap_or(Some(RETRY));
+            let now = Instant::now();
+            let rest = rests_until.and_then(|until| until.checked_duration_since(now)).filter(|rest| !rest.is_zero());
+            let span = match rest {
+                // Whatever is heard meanwhile: a store that cannot note anything lets nothing be told either.
+                Some(rest) => Some(rest),
+                None => match self.look() {
+                    Ok(span) => {
+                        self.pause.reset();
+                        self.said = None;
+                        span
+                    }
+                    Err(error) => {
+                        self.complain(&error);
+                        let pause = self.pause.grow();
+                        rests_until = Some(now + pause);
+                        Some(pause)
+                    }
+                },
+            };
             let word = match span {
                 None => heard.recv().map_err(RecvTimeoutError::from),
                 Some(span) => heard.recv_timeout(span),
             };
             match word {
                 Ok(Word::Look) => self.is_nudged.store(false, Ordering::Release),
-                Ok(Word::Tried { notice, target, outcome }) => {
-                    // What cannot be noted is told once more.
-                    self.note(notice, &target, outcome).unwrap_or_default();
-                }
+                // Who was cut short stays under way for this daemon, which is stopping; the next one tells him.
+                Ok(Word::Tried(tried)) if tried.outcome == Err(Untold::CutShort) => {}
+                Ok(Word::Tried(tried)) => self.tried.push_back(tried),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+        }
+    }
+
+    /// Says what is wrong here, once until it works again.
+    fn complain(&mut self, error: &TownError) {
+        let words = format!("notifications wait: {}", chain(error));
+        if self.said.as_ref() != Some(&words) {
+            (self.say)(&words);
+            self.said = Some(words);
         }
     }
 
@@ -128,14 +176,23 @@ impl Teller {
         Stamp::new(Timestamp::now(), &self.actor)
     }
 
-    /// Hands on what is due; says how long there is nothing to do.
+    /// Notes what was told and hands on what is due; says how long there is nothing to do.
     fn look(&mut self) -> Result<Option<Duration>, TownError> {
+        while let Some(tried) = self.tried.front().cloned() {
+            if let Err(error) = self.note(&tried)
+                && !gt_core::defect!("unnoted-notice-sent-again")
+            {
+                return Err(error);
+            }
+            self.tried.pop_front();
+            self.under_way.remove(&(tried.notice, tried.target));
+        }
         let now = Timestamp::now();
         let due = self.store.due_notices(now, LOOK_MAX + self.under_way.len())?;
         let mut next = None;
         if !due.is_empty() {
             // Read anew: whoever was added is told, and whoever was taken out is left in peace.
-            let config = self.town.config_file().load()?;
+            let config = in_force::load(&self.town, &mut self.store, &*Machine::here())?.config;
             let targets: Vec<Target> = config.texts("convoy.notify").iter().map(|text| Target::parse(text)).collect();
             for notice in &due {
                 next = [next, self.tell(notice, &targets)?].into_iter().flatten().min();
@@ -185,37 +242,34 @@ impl Teller {
             thread::spawn(move || {
                 for notice in notices {
                     let outcome = target.tell(&notice, &town, &leash);
-                    let tried = Word::Tried { notice: notice.id, target: target.key.clone(), outcome };
-                    words.send(tried).unwrap_or_default();
+                    let tried = Tried { notice: notice.id, target: target.key.clone(), outcome };
+                    words.send(Word::Tried(tried)).unwrap_or_default();
                 }
             });
             sender
         })
     }
 
-    /// Takes in how it went with one target.
-    fn note(&mut self, notice: i64, target: &str, outcome: Result<(), Untold>) -> Result<(), TownError> {
-        let stamp = self.stamp();
-        // Who was cut short stays under way for this daemon, which is stopping; the next one tells him.
-        if outcome != Err(Untold::CutShort) {
-            self.under_way.remove(&(notice, target.to_owned()));
-        }
+    /// Notes how it went with one target; what could not be noted may be noted again.
+    fn note(&mut self, tried: &Tried) -> Result<(), TownError> {
+        let (Tried { notice, target, outcome }, stamp) = (tried, self.stamp());
         match outcome {
             Err(Untold::CutShort) => {}
-            Ok(()) => self.store.note_told(notice, target, &stamp)?,
+            Ok(()) => self.store.note_told(*notice, target, &stamp)?,
             Err(Untold::Never(why)) => {
-                self.store.note_told(notice, target, &stamp)?;
-                self.miss(&why)?;
+                self.miss(why)?;
+                self.store.note_told(*notice, target, &stamp)?;
             }
-            Err(Untold::Failed(why)) => drop(self.store.note_untold(notice, target, &why, &stamp)?),
+            Err(Untold::Failed(why)) => drop(self.store.note_untold(*notice, target, why, &stamp)?),
         }
         Ok(())
     }
 
     /// Says once that something is missing here.
     fn miss(&mut self, why: &str) -> Result<(), TownError> {
-        if !std::mem::replace(&mut self.has_missed_desktop, true) {
+        if !self.has_missed_desktop {
             self.store.record(EventType::NoticeFailed, &json!({ "error": why }), &self.stamp())?;
+            self.has_missed_desktop = true;
         }
         Ok(())
     }

@@ -29,8 +29,9 @@ const STOP_WAIT: Duration = Duration::from_secs(15);
 const RECORDED_EVERY: Duration = Duration::from_millis(100);
 
 /// A dispatcher for one command.
-pub fn dispatcher(town: &Town, actor: &str) -> Dispatcher {
-    Dispatcher::new(town.clone(), places::runtime(town), actor, Machine::here())
+pub fn dispatcher(town: &Town, store: &mut Store, actor: &str) -> Dispatcher {
+    let around = Machine::here();
+    Dispatcher::new(town.clone(), places::runtime(town, store, &*around), actor, around)
 }
 
 /// The right to pass, and the settings as they are now that it is ours: passes exclude each other, and what was read
@@ -45,9 +46,14 @@ pub struct Turn {
 
 impl Turn {
     /// Waits for it.
-    pub fn take(around: &Arc<dyn Surroundings>, town: &Town, limits: Limits) -> Result<Turn, TownError> {
+    pub fn take(
+        around: &Arc<dyn Surroundings>,
+        town: &Town,
+        store: &mut Store,
+        limits: Limits,
+    ) -> Result<Turn, TownError> {
         let held = around.take_turn(town)?;
-        let mut settings = Settings::load(town)?;
+        let mut settings = Settings::load(town, store, &**around)?;
         settings.limit_once(limits);
         Ok(Turn { around: Arc::clone(around), town: town.clone(), limits, held, settings })
     }
@@ -68,11 +74,11 @@ impl Turn {
     }
 
     /// Lets others pass for a while.
-    fn step_aside(self, span: SignedDuration) -> Result<Turn, TownError> {
+    fn step_aside(self, store: &mut Store, span: SignedDuration) -> Result<Turn, TownError> {
         let Turn { around, town, limits, held, .. } = self;
         drop(held);
         surroundings::pause(&*around, span.unsigned_abs());
-        Turn::take(&around, &town, limits)
+        Turn::take(&around, &town, store, limits)
     }
 }
 
@@ -107,7 +113,9 @@ pub fn run(
         };
         let waits = pace::until_next(&turn.settings, &policy, store, dispatcher.now())?;
         match Side::BOTH.into_iter().filter(goes_on).filter_map(|side| *waits.of(side)).min() {
-            Some(span) => turn = turn.step_aside(span)?,
+            Some(span) => turn = turn.step_aside(store, span)?,
+            // The one that was tried for the others has started.
+            None if dispatcher.take_freed() => {}
             None => return Ok(report),
         }
     }
@@ -191,7 +199,7 @@ pub fn sling(
     wanted: &Sling,
 ) -> Result<(Vec<Slung>, PassReport), TownError> {
     let (around, town) = (Arc::clone(dispatcher.around()), dispatcher.town().clone());
-    let turn = Turn::take(&around, &town, Limits::default())?;
+    let turn = Turn::take(&around, &town, store, Limits::default())?;
     let settings = &turn.settings;
     let policy = settings.policy(town.root());
     if policy.is_deferred {
@@ -200,7 +208,8 @@ pub fn sling(
     settle(dispatcher, store, settings)?;
     let pace = Pace::of(settings, &policy, store, dispatcher.now())?;
     let stamp = dispatcher.stamp();
-    let (slung, claimed) = store.sling(wanted, Some(&mut dispatcher.claimant(&policy, pace.limits)), &stamp)?;
+    let (slung, claimed) = dispatcher
+        .claim_by(settings, &policy, pace.limits, 0, |claimant| store.sling(wanted, Some(claimant), &stamp))?;
     crash::point(CrashPoint::Scheduled);
     let claimed: Vec<Claimed> = claimed.into_iter().map(Claimed::from).collect();
     dispatcher.take(&claimed);
@@ -241,7 +250,7 @@ fn await_fenced(
 
 /// Records what has ended, and in direct mode starts what that made possible.
 pub fn carry_on(dispatcher: &mut Dispatcher, store: &mut Store) -> Result<PassReport, TownError> {
-    let turn = Turn::take(dispatcher.around(), dispatcher.town(), Limits::default())?;
+    let turn = Turn::take(dispatcher.around(), dispatcher.town(), store, Limits::default())?;
     settle(dispatcher, store, &turn.settings)?;
     if turn.settings.policy(turn.town.root()).is_deferred {
         return Ok(PassReport::default());
@@ -257,6 +266,6 @@ pub fn see_stopped(
     run: &str,
 ) -> Result<bool, TownError> {
     let (around, town) = (dispatcher.around(), dispatcher.town());
-    let _turn = if around.has_daemon(town) { None } else { Some(Turn::take(around, town, Limits::default())?) };
+    let _turn = if around.has_daemon(town) { None } else { Some(Turn::take(around, town, store, Limits::default())?) };
     await_end(dispatcher, store, settings, run)
 }

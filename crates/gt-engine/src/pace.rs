@@ -90,10 +90,11 @@ fn wait(
 ) -> Result<Option<SignedDuration>, TownError> {
     let state = store.scheduler_state(now)?;
     let last = match side {
-        Side::Scheduler => state.last_dispatch_at,
-        Side::Queue => state.last_queued_at,
+        Side::Scheduler => state.last_dispatch_at.filter(|_| !gt_core::defect!("spacing-ignored")),
+        Side::Queue => state.last_queued_at.filter(|_| !gt_core::defect!("queue-spacing-ignored")),
     };
-    let left = last.filter(|at| *at <= now).map(|at| (at + *settings.spawn_delay.of(side)).duration_since(now));
+    let counts = |at: &Timestamp| *at <= now || gt_core::defect!("spacing-waits-for-the-clock");
+    let left = last.filter(counts).map(|at| (at + *settings.spawn_delay.of(side)).duration_since(now));
     Ok(left.filter(SignedDuration::is_positive))
 }
 

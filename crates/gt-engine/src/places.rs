@@ -12,11 +12,13 @@ use gt_runtime::exec::ExecRuntime;
 use gt_runtime::process::ProcessRuntime;
 use gt_runtime::terminal::{self, Sent, TerminalError};
 use gt_runtime::{Handle, Known, Launch, News, Place, Runtime, RuntimeError, Sighting, StartError, Stop};
-use gt_store::Run;
+use gt_store::{Run, Store};
 
 use crate::config::Config;
 use crate::dispatch;
 use crate::error::TownError;
+use crate::in_force;
+use crate::surroundings::Surroundings;
 use crate::town::Town;
 
 /// Whether two configs start their runs through the same runtime. With or without a terminal, the keeper does.
@@ -26,11 +28,16 @@ pub(crate) fn is_same_runtime(one: &Config, other: &Config) -> bool {
 }
 
 /// The runtime of a town, as its config says now. Where that cannot be read, whoever starts something says so.
-pub fn runtime(town: &Town) -> Box<dyn Runtime + Send> {
-    let config = town.config_file().load().unwrap_or_default();
-    let starts_elsewhere = is_elsewhere(&config);
+pub fn runtime(town: &Town, store: &mut Store, around: &dyn Surroundings) -> Box<dyn Runtime + Send> {
+    let config = in_force::load(town, store, around).map(|in_force| in_force.config).unwrap_or_default();
+    runtime_of(town, &config)
+}
+
+/// The runtime that a config names.
+pub(crate) fn runtime_of(town: &Town, config: &Config) -> Box<dyn Runtime + Send> {
+    let starts_elsewhere = is_elsewhere(config);
     let has_program = !config.texts("exec.command").is_empty();
-    let elsewhere = elsewhere(town, &config);
+    let elsewhere = elsewhere(town, config);
     Box::new(Both { here: keeper(town), elsewhere, has_program, starts_elsewhere, news: None, is_other_watched: false })
 }
 
@@ -194,7 +201,7 @@ pub enum Screen<'a> {
 
 impl<'a> Screen<'a> {
     pub fn of(town: &'a Town, config: &Config, run: &'a Run) -> Screen<'a> {
-        let is_here = dispatch::known(run).handle.as_ref().is_some_and(Handle::is_here);
+        let is_here = dispatch::handle(run).is_some_and(|handle| handle.is_here());
         if is_elsewhere(config) && !is_here {
             return Screen::Elsewhere { runtime: Box::new(elsewhere(town, config)), run: &run.id };
         }

@@ -101,13 +101,25 @@ fn earlier(assignment: &Assignment) -> Option<String> {
     let Assignment { left_branch, left_patch, handoff, rework, .. } = assignment;
     let mut lines = Vec::new();
     if let Some(rework) = rework {
-        let Rework { of, target, branch, patch, reason, .. } = rework;
+        let Rework { of, of_branch, target, branch, patch, reason, .. } = rework;
         let what = if *of == assignment.bead { "this".to_owned() } else { of.clone() };
         lines.push(format!("The work on {what} was done and could not be merged: {reason}."));
-        lines.push(format!(
-            "Its commits are on the branch {branch}; you start from {target} as it is now. Bring over what is good of them \
-             (`git cherry-pick`, or `git merge {branch}`), so that it fits, and see that the gates of {target} pass."
-        ));
+        let starts = format!("Its commits are on the branch {branch}; you start from {target} as it is now.");
+        let goal = format!("see that the gates of {target} pass.");
+        if *of == assignment.bead {
+            lines.push(format!(
+                "{starts} Bring over what is good of them (`git cherry-pick`, or `git merge {branch}`), so that it fits, and {goal}"
+            ));
+        } else {
+            lines.push(format!(
+                "{starts} Bring the commits of {of_branch} over: `git merge {of_branch}`, or a rebase or cherry-pick where nothing \
+                 conflicts. Fix what is wrong in commits of your own, and {goal}"
+            ));
+            lines.push(format!(
+                "Only with these commits {of} counts as merged. If your work takes their place instead, end with \
+                 `gt done --replaces WHY`. Otherwise {of} stays open and a person is asked."
+            ));
+        }
         lines.extend(patch.as_ref().map(|patch| format!("The same as a patch: {patch}")));
     }
     // Whose work came back has finished it.

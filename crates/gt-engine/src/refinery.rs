@@ -2,33 +2,42 @@
 //!
 //! Git is asked what is merged, so whatever a worker that died has left is picked up by the next one. (decision 0009)
 //! What git does is `gt_runtime::merge`'s, what is remembered the store's; the order of things is here. Pull requests are
-//! `refinery/request.rs`'s, gates `refinery/gates.rs`'s, what is left behind `refinery/clearing.rs`'s.
+//! `refinery/request.rs`'s, gates `refinery/gates.rs`'s, what may be pushed `refinery/publishing.rs`'s, what is left behind
+//! `refinery/clearing.rs`'s.
 
+mod again;
+mod checkout;
 mod clearing;
 mod desk;
 mod gates;
+mod holds;
+mod publishing;
 mod request;
+mod reworks;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gt_core::merge::{Flaw, MergeState, Strategy};
 use gt_core::rig::Rig;
 use gt_core::text::one_line;
-use gt_runtime::merge::{self, Base, MergeError, Stacked, Workbench};
-use gt_store::{Merge, RefineryPause, ReturnedAs, Stamp, Store, Target, TargetHold};
-use jiff::{SignedDuration, Timestamp};
+use gt_runtime::merge::{Base, MergeError, Stacked, Titled};
+use gt_store::{Merge, ReturnedAs, Stamp, Store, Target};
 
+pub use self::again::{NotRetried, retry};
+use self::checkout::Blocked;
 pub use self::desk::AtWork;
 use self::desk::Desk;
 use self::gates::{Gates, Judged, Verdict, marker};
+pub use self::holds::needs_a_person;
+pub(crate) use self::holds::{due_targets, hold};
+pub(crate) use self::reworks::has_work;
 use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
 use crate::settings::Settings;
-use crate::surroundings::{self, Surroundings};
+use crate::surroundings::{self, Bench, Git, Surroundings};
 use crate::town::Town;
 
 /// How long a remote may take to answer.
@@ -36,8 +45,6 @@ const REMOTE_TIMEOUT: Duration = Duration::from_mins(2);
 /// How long somebody who wants one merge only waits for whoever is at its target, and how often they look.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 const TURN_LOOK: Duration = Duration::from_millis(50);
-/// How long a target that is held is left alone, at most.
-const HOLD_MAX: SignedDuration = SignedDuration::from_mins(1);
 
 /// Where merges keep their commits.
 const KEPT: &str = "refs/gt/merges/";
@@ -57,6 +64,8 @@ pub struct Worked {
     pub held: Option<String>,
     /// Locks that a git that was killed had left, and that were cleared away.
     pub unlocked: Vec<PathBuf>,
+    /// What was done about a landing that was left half-way, in words.
+    pub resumed: Vec<String>,
     /// Whether somebody else is at it.
     pub is_busy: bool,
 }
@@ -96,27 +105,11 @@ pub fn work_one(around: &Arc<dyn Surroundings>, town: &Town, actor: &str, merge:
     Ok(worker.worked)
 }
 
-/// Targets into which something can be merged now. That requests are open is no reason to let what is new wait.
-pub(crate) fn due_targets(store: &mut Store, now: Timestamp) -> Result<Vec<Target>, TownError> {
-    let mut due = store.due_targets(now)?;
-    for (target, hold) in store.target_holds()? {
-        let is_new = |merge: &Merge| merge.state == MergeState::Waiting;
-        let is_for_it = |pause: &RefineryPause| pause.rig.as_ref().is_none_or(|rig| *rig == target.rig);
-        if needs_a_person(&hold) || due.contains(&target) || store.refinery_pauses()?.iter().any(is_for_it) {
-            continue;
-        }
-        if store.waiting_merges(&target)?.iter().any(is_new) {
-            due.push(target);
-        }
-    }
-    Ok(due)
-}
-
 /// Merges whatever can be merged now, target by target.
 pub fn work_all(around: &Arc<dyn Surroundings>, town: &Town, actor: &str) -> Result<Vec<(Target, Worked)>, TownError> {
     let mut done: Vec<(Target, Worked)> = Vec::new();
     loop {
-        let due = due_targets(&mut town.open_store()?, around.now())?;
+        let due = due_targets(&mut around.open_store(town)?, around.now())?;
         let Some(target) = due.into_iter().find(|target| done.iter().all(|(known, _)| known != target)) else {
             return Ok(done);
         };
@@ -128,24 +121,6 @@ pub fn work_all(around: &Arc<dyn Surroundings>, town: &Town, actor: &str) -> Res
 /// Who works on a target right now, and at what.
 pub fn at_work(town: &Town, target: &Target) -> Option<AtWork> {
     desk::look(&place(town, target))
-}
-
-/// Whether a target that is held stays so until somebody does something about it here. A pull request is for others to judge.
-pub fn needs_a_person(hold: &TargetHold) -> bool {
-    !request::OPEN.contains(&hold.reason.as_str())
-}
-
-/// Whether this process is about to end, and ends its gates: what they say then is about nothing.
-static IS_ENDING: AtomicBool = AtomicBool::new(false);
-
-fn is_ending() -> bool {
-    IS_ENDING.load(Ordering::SeqCst)
-}
-
-/// Ends the gates that this process has under way, because it ends: whoever comes next begins anew.
-pub fn end_gates() {
-    IS_ENDING.store(true, Ordering::SeqCst);
-    gates::end_all();
 }
 
 /// Where a target is worked on. A branch's name may have any shape, a directory's not.
@@ -168,6 +143,8 @@ struct Worker<'a> {
     gates: Gates,
     /// The one merge that it is about, if not all.
     only: Option<String>,
+    /// Merges that wait for a person; they are not tried again by this worker.
+    blocked: Vec<Blocked>,
     worked: Worked,
 }
 
@@ -186,25 +163,27 @@ impl<'a> Worker<'a> {
     ) -> Result<Worker<'a>, TownError> {
         let dir = place(town, target);
         fs::create_dir_all(&dir).map_err(|source| TownError::io("make", &dir, source))?;
+        let mut store = around.open_store(town)?;
         Ok(Worker {
             around: Arc::clone(around),
             town,
             actor,
             target,
             dir,
-            store: town.open_store()?,
-            settings: Settings::load(town)?,
+            settings: Settings::load(town, &mut store, &**around)?,
+            store,
             gates: Gates::default(),
             only: None,
+            blocked: Vec::new(),
             worked: Worked::default(),
         })
     }
 
     /// Batch after batch, as long as there is something to do.
     fn work_at(&mut self, desk: &Desk) -> Result<(), TownError> {
-        merge::end_leftover(&marker(&self.dir))?;
+        self.git().end_leftover(&marker(&self.dir))?;
         while self.round(desk)? {
-            self.settings = Settings::load(self.town)?;
+            self.settings = Settings::load(self.town, &mut self.store, &*self.around)?;
         }
         Ok(())
     }
@@ -213,9 +192,17 @@ impl<'a> Worker<'a> {
         Stamp::new(self.around.now(), self.actor)
     }
 
+    fn git(&self) -> &dyn Git {
+        self.around.git()
+    }
+
+    fn bench(&self, repository: &Path) -> Result<Box<dyn Bench>, MergeError> {
+        self.git().bench(repository, &self.dir.join("tree"))
+    }
+
     /// Whether something waits that can be merged now.
     fn is_due(&mut self) -> Result<bool, TownError> {
-        Ok(!is_ending() && due_targets(&mut self.store, self.around.now())?.contains(self.target))
+        Ok(!self.git().is_ending() && due_targets(&mut self.store, self.around.now())?.contains(self.target))
     }
 
     /// Whoever was at the target before may have worked on it too.
@@ -253,7 +240,8 @@ impl<'a> Worker<'a> {
         };
         let repository = PathBuf::from(&rig.path);
         self.clear_dead_locks(&repository)?;
-        let (base, stamp) = (self.base(&repository)?, self.stamp());
+        self.resume_landing(&repository)?;
+        let (base, stamp) = (self.base(&rig)?, self.stamp());
         self.store.end_landing(self.target, &stamp).map_err(TownError::from)?;
         self.clear_leftovers(&repository, &base)?;
         let mut waiting = self.record_what_is_merged(&repository, &base)?;
@@ -266,16 +254,17 @@ impl<'a> Worker<'a> {
                 return Ok(false);
             }
         }
+        self.hold_persons_commits(&rig, &repository, &base)?;
         if self.settings.pull_request(&rig.name).is_some() {
             desk.lay_out(&waiting);
             return self.request(&rig, &repository, &base, waiting);
         }
-        Workbench::open(&repository, &self.dir.join("tree"))?.leave_branch()?;
-        merge::can_land(&repository, &self.target.branch).map_err(|error| Stop::Hold(crate::chain(&error)))?;
-        let batch = self.batch(waiting);
+        self.bench(&repository)?.leave_branch()?;
+        let batch = self.batch(self.without_blocked(waiting)?);
         desk.lay_out(&batch);
         self.settle(&rig, &repository, base, batch)?;
-        self.free()
+        // Those that wait for a person hold it again when all others are through.
+        if self.blocked.is_empty() { self.free() } else { Ok(true) }
     }
 
     /// Nothing holds the target any more, and there may be more to do.
@@ -286,14 +275,14 @@ impl<'a> Worker<'a> {
     }
 
     /// Where the target stands, here or at its origin; while nobody can say, it is held.
-    fn base(&self, repository: &Path) -> Result<Base, Stop> {
-        let asked = merge::base(repository, &self.target.branch, REMOTE_TIMEOUT);
+    fn base(&self, rig: &Rig) -> Result<Base, Stop> {
+        let asked = self.git().base(Path::new(&rig.path), &self.target.branch, self.asks_origin(rig), REMOTE_TIMEOUT);
         asked.map_err(|error| Stop::Hold(crate::chain(&error)))
     }
 
     /// What the origin has of the target is here too before anybody hears of it: whoever waits for it starts from here.
     fn bring_here(&self, repository: &Path, base: &Base) -> Result<(), Stop> {
-        Ok(merge::land(repository, &self.target.branch, &base.commit, &base.commit)?)
+        Ok(self.git().land(repository, &self.target.branch, &base.commit, &base.commit)?)
     }
 
     /// The next few. What is to be merged directly goes alone, without gates.
@@ -303,14 +292,15 @@ impl<'a> Worker<'a> {
             return waiting.into_iter().take(1).collect();
         }
         let n = self.settings.merge_batch();
-        waiting.into_iter().take_while(|merge| !is_direct(merge)).take(n).collect()
+        let is_gated = |merge: &Merge| !is_direct(merge) || gt_core::defect!("direct-takes-others-along");
+        waiting.into_iter().take_while(is_gated).take(n).collect()
     }
 
     /// A worker may have died after it moved the target: what is part of it is merged. Returns what is not.
     fn record_what_is_merged(&mut self, repository: &Path, base: &Base) -> Result<Vec<Merge>, Stop> {
         let (mut there, mut waiting) = (Vec::new(), Vec::new());
         for merge in self.store.waiting_merges(self.target).map_err(TownError::from)? {
-            match merge::is_part_of(repository, &merge.tip, &base.commit) {
+            match self.git().is_part_of(repository, &merge.tip, &base.commit) {
                 Ok(true) => there.push(merge),
                 Ok(false) => waiting.push(merge),
                 Err(MergeError::NoCommit { .. }) => {
@@ -331,31 +321,56 @@ impl<'a> Worker<'a> {
 
     /// Merges a batch, or each half of it by itself, until only what is flawed is left; returns the base of now.
     fn settle(&mut self, rig: &Rig, repository: &Path, base: Base, batch: Vec<Merge>) -> Result<Base, Stop> {
-        let bench = Workbench::open(repository, &self.dir.join("tree"))?;
-        let Some(stack) = self.stack(repository, &bench, &base, batch)? else { return Ok(base) };
+        let bench = self.bench(repository)?;
+        let Some(stack) = self.stack(repository, &*bench, &base, batch)? else { return Ok(base) };
         crash::point(CrashPoint::Stacked);
-        let is_direct = stack.merges.iter().all(|merge| merge.strategy == Strategy::Direct);
-        let verdict = if is_direct { Verdict::Passed } else { self.pass_gates(rig, repository, &bench, &stack.tip)? };
-        let flaw = match verdict {
-            Verdict::Passed => match self.land(repository, &base, &stack)? {
-                Landed::At(base) => return Ok(base),
-                Landed::Refused(flaw) => flaw,
-            },
-            Verdict::Failed(flaw) => flaw,
-        };
-        if stack.merges.len() > 1 {
+        let tried = self.try_stack(rig, repository, &*bench, &base, &stack)?;
+        let may_be_halved = stack.merges.len() > 1 && !gt_core::defect!("batch-blamed-as-a-whole");
+        if may_be_halved && !matches!(tried, Tried::Landed(_)) {
             let mut first = stack.merges;
             let second = first.split_off(first.len() / 2);
             let base = self.settle(rig, repository, base, first)?;
             return self.settle(rig, repository, base, second);
         }
-        if let Some(reason) = self.flaw_of_base(rig, repository, &bench, &base, &flaw)? {
-            return Err(Stop::Hold(reason));
-        }
-        for merge in stack.merges {
-            self.give_back(repository, &base, &merge, &flaw)?;
+        let Some(merge) = stack.merges.first() else { return Ok(base) };
+        match tried {
+            Tried::Flawed(flaw) => {
+                if let Some(reason) = self.flaw_of_base(rig, repository, &*bench, &base, &flaw)? {
+                    return Err(Stop::Hold(reason));
+                }
+                self.give_back(repository, &base, merge, &flaw)?;
+            }
+            Tried::InTheWay { checkout, files } => self.blocked.push(Blocked::by_files(merge, checkout, files)),
+            Tried::TakenBack { commits } => self.blocked.push(Blocked::by_commits(merge, &commits)),
+            Tried::Landed(base) => return Ok(base),
         }
         Ok(base)
+    }
+
+    /// Lands what passes the gates, unless a person's files are in the way of it: then nothing is judged.
+    fn try_stack(
+        &mut self,
+        rig: &Rig,
+        repository: &Path,
+        bench: &dyn Bench,
+        base: &Base,
+        stack: &Stack,
+    ) -> Result<Tried, Stop> {
+        if let Some(in_the_way) = self.in_the_way(repository, &stack.tip)? {
+            return Ok(in_the_way);
+        }
+        if let Some(taken_back) = self.taken_back(repository, base, &stack.tip)? {
+            return Ok(taken_back);
+        }
+        let is_one_direct = |merge: &Merge| merge.strategy == Strategy::Direct;
+        let is_direct = stack.merges.iter().all(is_one_direct)
+            || (gt_core::defect!("direct-takes-others-along") && stack.merges.iter().any(is_one_direct))
+            || (gt_core::defect!("gates-skipped-for-batches") && stack.merges.len() > 1);
+        let verdict = if is_direct { Verdict::Passed } else { self.pass_gates(rig, repository, bench, &stack.tip)? };
+        match verdict {
+            Verdict::Passed => self.land(rig, repository, base, stack),
+            Verdict::Failed(flaw) => Ok(Tried::Flawed(flaw)),
+        }
     }
 
     /// A target that does not pass its own gates is held with this reason, and nobody is blamed.
@@ -363,11 +378,11 @@ impl<'a> Worker<'a> {
         &mut self,
         rig: &Rig,
         repository: &Path,
-        bench: &Workbench,
+        bench: &dyn Bench,
         base: &Base,
         flaw: &Flaw,
     ) -> Result<Option<String>, Stop> {
-        if !matches!(flaw, Flaw::Gate { .. }) {
+        if !matches!(flaw, Flaw::Gate { .. }) || gt_core::defect!("target-never-blamed") {
             return Ok(None);
         }
         bench.reset(&base.commit)?;
@@ -384,7 +399,7 @@ impl<'a> Worker<'a> {
     fn stack(
         &mut self,
         repository: &Path,
-        bench: &Workbench,
+        bench: &dyn Bench,
         base: &Base,
         batch: Vec<Merge>,
     ) -> Result<Option<Stack>, Stop> {
@@ -396,7 +411,9 @@ impl<'a> Worker<'a> {
                     stack.tip = tip;
                     stack.merges.push(merge);
                 }
-                Ok(Stacked::Conflict { files }) if stack.merges.is_empty() => {
+                Ok(Stacked::Conflict { files })
+                    if stack.merges.is_empty() || gt_core::defect!("conflict-blamed-behind-others") =>
+                {
                     self.give_back(repository, base, &merge, &Flaw::Conflict { files })?;
                 }
                 Err(MergeError::Unrelated { .. }) if stack.merges.is_empty() => {
@@ -413,8 +430,9 @@ impl<'a> Worker<'a> {
         Ok(Some(stack).filter(|stack| !stack.merges.is_empty()))
     }
 
-    fn pass_gates(&mut self, rig: &Rig, repository: &Path, bench: &Workbench, commit: &str) -> Result<Verdict, Stop> {
-        let tree = merge::tree_of(repository, commit)?;
+    fn pass_gates(&mut self, rig: &Rig, repository: &Path, bench: &dyn Bench, commit: &str) -> Result<Verdict, Stop> {
+        let git = self.around.git();
+        let tree = git.tree_of(repository, commit)?;
         let env = [
             ("GT_TOWN", self.town.root().display().to_string()),
             ("GT_RIG", rig.name.clone()),
@@ -422,12 +440,12 @@ impl<'a> Worker<'a> {
             ("GT_COMMIT", commit.to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value));
-        let place = gates::Place { bench, commit, dir: &self.dir };
+        let place = gates::Place { git, bench, commit, dir: &self.dir };
         let timeout = self.settings.gate_timeout();
         let judged = self.gates.judge(&self.settings.gates(&rig.name), &tree, &env, &place, timeout)?;
         bench.leave_branch()?;
         match judged {
-            _ if is_ending() => Err(Stop::Again),
+            _ if git.is_ending() => Err(Stop::Again),
             Judged::Sure(verdict) => Ok(verdict),
             Judged::Killed { command, how } => {
                 Err(Stop::Hold(format!("the gate `{}` was killed ({how}), and is asked again", one_line(&command))))
@@ -436,12 +454,19 @@ impl<'a> Worker<'a> {
     }
 
     /// Makes the batch part of the target, by one merge.
-    fn land(&mut self, repository: &Path, base: &Base, stack: &Stack) -> Result<Landed, Stop> {
-        let commit = merge::seal(repository, &base.commit, &stack.tip, &message(&stack.merges))?;
+    fn land(&mut self, rig: &Rig, repository: &Path, base: &Base, stack: &Stack) -> Result<Tried, Stop> {
+        let commit = self.git().seal(repository, &base.commit, &stack.tip, &message(&stack.merges))?;
         crash::point(CrashPoint::GatesPassed);
-        self.check_here(repository, &commit)?;
+        // What people did here while gates ran: nothing is pushed that could not be landed here as well.
+        if let Some(in_the_way) = self.in_the_way(repository, &commit)? {
+            return Ok(in_the_way);
+        }
+        if !self.is_set_as_before(rig)? {
+            return Err(Stop::Again);
+        }
+        let brought = self.git().brought(repository, &self.target.branch, &base.commit, &commit)?;
         let (ids, stamp) = (stack.merges.iter().map(|merge| merge.id.clone()).collect::<Vec<_>>(), self.stamp());
-        if !self.store.begin_landing(&ids, &stamp).map_err(TownError::from)? {
+        if !self.store.begin_landing(&ids, &brought, &stamp).map_err(TownError::from)? {
             return Err(Stop::Again); // somebody has decided against one of them while it was tested
         }
         let moved = self.move_target(repository, base, &commit);
@@ -451,38 +476,29 @@ impl<'a> Worker<'a> {
         }
         match moved {
             Err(error @ MergeError::Refused { .. }) => {
-                return Ok(Landed::Refused(Flaw::Unmergeable { said: error.to_string() }));
+                return Ok(Tried::Flawed(Flaw::Unmergeable { said: error.to_string() }));
             }
             moved => moved?,
         }
         self.record_merged(repository, &stack.merges, &commit)?;
-        Ok(Landed::At(Base { commit, ..base.clone() }))
+        Ok(Tried::Landed(Base { commit, ..base.clone() }))
     }
 
     /// At the origin first, so that nothing is here alone.
     fn move_target(&self, repository: &Path, base: &Base, commit: &str) -> Result<(), MergeError> {
-        if base.has_remote {
-            merge::push(repository, commit, &self.target.branch, REMOTE_TIMEOUT)?;
+        if base.has_remote && !gt_core::defect!("push-left-out") {
+            self.git().push(repository, commit, &self.target.branch, REMOTE_TIMEOUT)?;
             crash::point(CrashPoint::Pushed);
         }
-        merge::land(repository, &self.target.branch, &base.commit, commit)?;
+        self.git().land(repository, &self.target.branch, &base.commit, commit)?;
         crash::point(CrashPoint::Landed);
         Ok(())
     }
 
-    /// What people did to the target here while gates ran: nothing is pushed that could not be landed here as well.
-    fn check_here(&self, repository: &Path, commit: &str) -> Result<(), Stop> {
-        merge::can_land(repository, &self.target.branch)?;
-        match merge::branch_tip(repository, &self.target.branch)? {
-            Some(tip) if !merge::is_part_of(repository, &tip, commit)? => Err(Stop::Again),
-            _ => Ok(()),
-        }
-    }
-
     fn record_merged(&mut self, repository: &Path, merges: &[Merge], commit: &str) -> Result<(), TownError> {
         let ids: Vec<String> = merges.iter().map(|merge| merge.id.clone()).collect();
-        let stamp = self.stamp();
-        self.store.record_merged(&ids, commit, &stamp)?;
+        let (carried, stamp) = (self.carried(repository, merges, commit)?, self.stamp());
+        self.store.record_merged(&ids, commit, &carried, &stamp)?;
         crash::point(CrashPoint::RecordedMerge);
         self.worked.merged.extend(merges.iter().map(|merge| merge.bead.clone()));
         self.clear_all(repository, merges);
@@ -495,7 +511,7 @@ impl<'a> Worker<'a> {
         fs::create_dir_all(&dir).map_err(|source| TownError::io("make", &dir, source))?;
         let patch = dir.join(format!("{}.patch", merge.id));
         let patch =
-            merge::patch(repository, &base.commit, &merge.tip, &patch).is_ok().then(|| patch.display().to_string());
+            self.git().patch(repository, &base.commit, &merge.tip, &patch).is_ok().then(|| patch.display().to_string());
         let policy = self.settings.policy(self.town.root());
         let stamp = self.stamp();
         let returned = self.store.return_merge(&merge.id, flaw, patch.as_deref(), &policy, &stamp)?;
@@ -505,22 +521,29 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Leaves the target alone for a while, longer each time.
+    /// Leaves the target alone for a while.
     fn hold(&mut self, reason: &str) -> Result<bool, TownError> {
         let stamp = self.stamp();
-        let tries = self.store.target_hold(self.target)?.map_or(0, |hold| hold.tries.clamp(0, 10));
-        let pause = SignedDuration::from_secs(1 << tries).min(HOLD_MAX);
-        self.store.hold_target(self.target, reason, stamp.now + pause, &stamp)?;
+        hold(&mut self.store, self.target, reason, &stamp)?;
         self.worked.held = Some(reason.to_owned());
         Ok(false)
     }
 }
 
-/// What became of a batch that was to be landed.
-enum Landed {
+/// What became of a batch that was tried.
+enum Tried {
     /// The base of now.
-    At(Base),
-    Refused(Flaw),
+    Landed(Base),
+    Flawed(Flaw),
+    /// Files of a person that it would overwrite.
+    InTheWay {
+        checkout: PathBuf,
+        files: Vec<String>,
+    },
+    /// Commits of a person's that it would publish.
+    TakenBack {
+        commits: Vec<Titled>,
+    },
 }
 
 /// Why a batch is not settled.
@@ -550,7 +573,8 @@ impl From<TownError> for Stop {
 
 /// Whether the target is certainly where it was, so that people can decide about what was to be landed.
 fn is_untouched(error: &MergeError, base: &Base) -> bool {
-    !base.has_remote || matches!(error, MergeError::Refused { .. } | MergeError::Closed { .. })
+    let is_half_way = matches!(error, MergeError::HalfWay { .. });
+    (!base.has_remote && !is_half_way) || matches!(error, MergeError::Refused { .. } | MergeError::Closed { .. })
 }
 
 fn message(merges: &[Merge]) -> String {

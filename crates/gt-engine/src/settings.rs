@@ -2,6 +2,8 @@
 //!
 //! The rules themselves are `gt_core::plan`; here a config becomes a `Policy`, and the machine's state its guards.
 
+mod guards;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -10,14 +12,18 @@ use std::time::{Duration, Instant};
 use gt_core::lane::Lanes;
 use gt_core::merge::Strategy;
 use gt_core::plan::{Caps, Guard, PerSide, Policy, QueueRules, Side};
+use gt_core::rig::Rig;
 use gt_core::session::{Mode, Overflow, Rules};
-use gt_store::Run;
+use gt_store::{Run, Store};
 use jiff::SignedDuration;
 
+use self::guards::Machine;
 use crate::agents;
 use crate::config::{Config, Value, join};
 use crate::error::{TownError, chain};
+use crate::in_force;
 use crate::places;
+use crate::surroundings::Surroundings;
 use crate::town::Town;
 
 /// How long a look at the machine holds.
@@ -41,8 +47,8 @@ pub struct Settings {
     policy: Policy,
     /// What the machine said last, and when: it is not asked at every turn.
     measured: Mutex<Option<(Instant, Vec<Guard>)>>,
-    /// Whether runs get a terminal, or why they cannot: asked once.
-    terminal: OnceLock<Result<bool, String>>,
+    /// Whether runs get a terminal: asked until there is an answer.
+    terminal: OnceLock<bool>,
 }
 
 /// Other limits than the config's, for one command.
@@ -82,18 +88,15 @@ impl Settings {
         }
     }
 
-    /// Reads a town's settings. Where the file is missing for a moment nobody guesses: no cap would be the wrong guess.
-    pub fn load(town: &Town) -> Result<Settings, TownError> {
-        let path = town.config_path();
-        if !path.exists() {
-            return Err(TownError::NoConfig { path });
-        }
-        Ok(Settings::new(town.config_file().load()?))
+    /// The settings in force: the town's config, or the last good one.
+    pub fn load(town: &Town, store: &mut Store, around: &dyn Surroundings) -> Result<Settings, TownError> {
+        Ok(Settings::new(in_force::load(town, store, around)?.config))
     }
 
     /// How long a run may last.
     pub fn longest(&self, run: &Run) -> Option<SignedDuration> {
         match &run.turn {
+            Some(_) if gt_core::defect!("timeout-never-over") => None,
             Some(turn) => turn.timeout.or(self.turn_timeout),
             None => self.max_run,
         }
@@ -140,7 +143,7 @@ impl Settings {
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         match &*measured {
             Some((at, guards)) if at.elapsed() < MEASURED_FOR => guards.clone(),
-            _ => measured.insert((Instant::now(), guards(&self.config, town))).1.clone(),
+            _ => measured.insert((Instant::now(), guards::tripped(&self.config, &Machine::measure(town)))).1.clone(),
         }
     }
 
@@ -165,9 +168,12 @@ impl Settings {
     }
 
     /// Whether runs get a terminal; the error says why they cannot.
-    pub fn in_terminal(&self) -> Result<bool, &str> {
-        let asked = self.terminal.get_or_init(|| places::wants_terminal(&self.config).map_err(|error| chain(&error)));
-        asked.as_ref().copied().map_err(String::as_str)
+    pub fn in_terminal(&self) -> Result<bool, String> {
+        if let Some(known) = self.terminal.get() {
+            return Ok(*known);
+        }
+        let wants = places::wants_terminal(&self.config).map_err(|error| chain(&error))?;
+        Ok(*self.terminal.get_or_init(|| wants))
     }
 
     pub fn isolation(&self, rig: &str) -> Isolation {
@@ -188,9 +194,14 @@ impl Settings {
         self.config.texts(&join(&["rigs", rig, "gates"]))
     }
 
+    /// Whether merged work of a rig is pushed to its origin.
+    pub fn push(&self, rig: &Rig) -> bool {
+        pushes(&self.config, rig)
+    }
+
     /// The command that asks for merges in a rig whose branches nobody pushes to.
     pub fn pull_request(&self, rig: &str) -> Option<Vec<String>> {
-        Some(self.config.texts(&join(&["rigs", rig, "pull_request"]))).filter(|argv| !argv.is_empty())
+        pull_request(&self.config, rig)
     }
 
     /// How many merges are tried together.
@@ -208,6 +219,18 @@ impl Settings {
     }
 }
 
+/// Whether a config lets merged work of a rig be pushed. A repository of the user's is not pushed unless they have said so.
+pub(crate) fn pushes(config: &Config, rig: &Rig) -> bool {
+    match config.value(&join(&["rigs", &rig.name, "push"])) {
+        Some(Value::Boolean(is_wanted)) => is_wanted,
+        _ => rig.url.is_some() || pull_request(config, &rig.name).is_some(),
+    }
+}
+
+fn pull_request(config: &Config, rig: &str) -> Option<Vec<String>> {
+    Some(config.texts(&join(&["rigs", rig, "pull_request"]))).filter(|argv| !argv.is_empty())
+}
+
 /// The name of this machine.
 pub fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
@@ -218,11 +241,13 @@ fn policy(config: &Config) -> Policy {
     let span = |key: &str| SignedDuration::try_from(config.duration(key)).unwrap_or(SignedDuration::MAX);
     let host = host();
     let town = count("scheduler.max_polecats");
+    let has_queue_cap = config.boolean("queue.enabled") && count("queue.max_polecats").is_some();
     let caps = Caps {
         town,
         rigs: named_caps(config, "rigs", "max_polecats"),
         agents: named_caps(config, "agents", "max"),
         host: count(&join(&["hosts", &host, "max"])),
+        guard: count("guards.max_agents").filter(|_| town.is_none() && !has_queue_cap),
     };
     Policy {
         is_deferred: town.is_some(),
@@ -275,50 +300,4 @@ fn windows(config: &Config) -> BTreeMap<String, u64> {
 fn named_caps(config: &Config, group: &str, leaf: &str) -> BTreeMap<String, usize> {
     let cap = |name: &str| usize::try_from(config.integer(&join(&[group, name, leaf]))).ok().filter(|n| *n > 0);
     config.names(group).into_iter().filter_map(|name| Some((name.to_owned(), cap(name)?))).collect()
-}
-
-/// What about this machine forbids to start anything. What cannot be measured forbids nothing.
-fn guards(config: &Config, town: &Path) -> Vec<Guard> {
-    let mut guards = Vec::new();
-    let load_max = config.integer("guards.load_per_core");
-    if let Some(load) = load_per_core().filter(|load| load_max > 0 && *load > load_max as f64) {
-        let message = format!("the load is {load:.1} per core, above `guards.load_per_core` = {load_max}");
-        guards.push(Guard { code: "guard-load", message });
-    }
-    let sizes = [
-        ("guard-memory", "memory", "guards.free_memory", free_memory()),
-        ("guard-disk", "disk", "guards.free_disk", free_disk(town)),
-    ];
-    for (code, what, key, free) in sizes {
-        let least = config.size_bytes(key);
-        if let Some(free) = free.filter(|free| *free < least) {
-            let (free, least) = (megabytes(free), megabytes(least));
-            let message = format!("only {free} of {what} are free, less than `{key}` = {least}");
-            guards.push(Guard { code, message });
-        }
-    }
-    guards
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{} MB", bytes / 1_000_000)
-}
-
-fn load_per_core() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
-    let load: f64 = text.split_whitespace().next()?.parse().ok()?;
-    let n_cores = std::thread::available_parallelism().ok()?.get();
-    Some(load / n_cores as f64)
-}
-
-fn free_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
-fn free_disk(town: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(town).ok()?;
-    Some(disk.f_bavail * disk.f_frsize)
 }

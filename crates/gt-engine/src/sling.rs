@@ -12,6 +12,7 @@ use gt_core::rig::{self, Home, Rig, RigState};
 use gt_store::{ConvoyWish, Homed, Load, NewBead, PlannedStep, Prescription, Sling, Stamp, Store, StoreError};
 use thiserror::Error;
 
+use crate::agents;
 use crate::error::TownError;
 use crate::formulas::{self, Library};
 use crate::settings::Settings;
@@ -53,6 +54,8 @@ pub enum BadRequest {
     NewWithoutRig,
     #[error("there is no formula `{name}`")]
     NoFormula { name: String, near: Vec<String> },
+    #[error("there is no agent `{name}`")]
+    NoAgent { name: String, near: Vec<String> },
     #[error("the formula `{name}` cannot be used: {why}")]
     BadFormula { name: String, why: String },
     #[error("`{name}` is a formula, and needs a bead to be worked on by it")]
@@ -98,6 +101,7 @@ pub fn understand(
     }
     let formulas = Formulas { library: Library::of(town), settings };
     formulas.check_named(&fields)?;
+    check_agent(&fields, settings)?;
     if let Some(title) = &request.new {
         let rig = match (&rig, words.as_slice()) {
             (Some(rig), _) => rig.clone(),
@@ -129,6 +133,14 @@ pub fn understand(
     let mut sling = Sling { beads: words, rig, fields, force: request.force, convoy, is_batch, prescriptions };
     formulas.prescribe(&mut sling, store, &known_rigs)?;
     Ok(sling)
+}
+
+/// Whether there is an agent by the name that was given. // SPEC P3
+fn check_agent(fields: &SlingFields, settings: &Settings) -> Result<(), BadRequest> {
+    match fields.agent.as_deref().and_then(|name| Some((name, agents::near(&settings.config, name)?))) {
+        Some((name, near)) => Err(BadRequest::NoAgent { name: gt_core::text::one_line(name), near }),
+        None => Ok(()),
+    }
 }
 
 /// A sling of what a convoy tracks already, each bead to its own rig; one refusal does not stop the others. What somebody

@@ -4,17 +4,22 @@
 //! waits or starts a thread on the way from cause to effect. (DESIGN decision 9) Files under the town's own directory
 //! are not part of it; they are read and written directly.
 
+mod git;
+
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use gt_runtime::merge;
-use gt_runtime::worktree::{self, WorktreeError};
+use gt_runtime::worktree::WorktreeError;
+use gt_runtime::{StartError, program};
+use gt_store::Store;
 use jiff::Timestamp;
 
+pub use self::git::{Bench, Command, Git, PassedTree, RealGit};
 use crate::error::TownError;
 use crate::lock::{Held, Lock};
 use crate::process_id;
@@ -31,6 +36,9 @@ pub trait Surroundings: Send + Sync {
 
     /// Time that only goes forward, whatever is done to the clock.
     fn uptime(&self) -> Duration;
+
+    /// When a file changed last: written, renamed or replaced. `None`: that cannot be told.
+    fn changed_at(&self, file: &Path) -> Option<Timestamp>;
 
     fn new_run(&self) -> String;
 
@@ -56,6 +64,17 @@ pub trait Surroundings: Send + Sync {
     fn n_threads(&self) -> usize;
 
     fn worktrees(&self) -> &dyn Worktrees;
+
+    /// What merging asks of git.
+    fn git(&self) -> &dyn Git;
+
+    /// The town's store, for a thread that has none.
+    fn open_store(&self, town: &Town) -> Result<Store, TownError> {
+        town.open_store()
+    }
+
+    /// Whether a program can be executed, looked up in a `PATH` where it is only a name.
+    fn find_program(&self, name: &str, path: &str) -> Result<(), StartError>;
 
     /// When these runs last gave a sign of life, as far as anybody can tell. Only those that seem to be silent since then
     /// have to be looked for everywhere.
@@ -165,6 +184,12 @@ impl Surroundings for Machine {
         self.since.elapsed()
     }
 
+    fn changed_at(&self, file: &Path) -> Option<Timestamp> {
+        let metadata = fs::metadata(file).ok()?;
+        let nanoseconds = i32::try_from(metadata.ctime_nsec()).ok()?;
+        Timestamp::new(metadata.ctime(), nanoseconds).ok().map(gt_core::time::truncate)
+    }
+
     fn new_run(&self) -> String {
         uuid::Uuid::now_v7().to_string()
     }
@@ -198,59 +223,18 @@ impl Surroundings for Machine {
     }
 
     fn worktrees(&self) -> &dyn Worktrees {
-        &Git
+        &RealGit
+    }
+
+    fn git(&self) -> &dyn Git {
+        &RealGit
+    }
+
+    fn find_program(&self, name: &str, path: &str) -> Result<(), StartError> {
+        program::probe(name, path)
     }
 
     fn last_signs(&self, town: &Town, runs: &[&str], silent_before: Timestamp) -> BTreeMap<String, Timestamp> {
         signs::last_signs(town, runs, silent_before)
-    }
-}
-
-/// Worktrees as git makes them.
-struct Git;
-
-impl Worktrees for Git {
-    fn prepare(&self, repository: &Path, path: &Path, branch: &str, base: &str) -> Result<(), WorktreeError> {
-        worktree::prepare(repository, path, branch, base).map(drop)
-    }
-
-    fn is_there(&self, path: &Path) -> bool {
-        path.join(".git").exists()
-    }
-
-    fn branch(&self, path: &Path) -> Option<String> {
-        worktree::branch(path).ok().flatten()
-    }
-
-    fn bring_along(&self, path: &Path, branch: &str) {
-        // Where it cannot be, the commits stay where they are.
-        worktree::bring_along(path, branch).unwrap_or_default();
-    }
-
-    fn unsaved(&self, path: &Path) -> Option<String> {
-        worktree::unsaved(path).ok().flatten().map(str::to_owned)
-    }
-
-    fn salvage(&self, tree: &Path, run: &str, patch: &Path) -> bool {
-        // Without a place for the patch the commit is kept all the same.
-        patch.parent().map(fs::create_dir_all).transpose().unwrap_or_default();
-        merge::salvage(tree, &format!("refs/gt/salvage/{run}"), patch).is_ok_and(|saved| saved.is_some())
-    }
-
-    fn has_git(&self) -> bool {
-        true
-    }
-
-    fn leave(&self, repository: &Path, tree: &Path, dir: &str, file: &str, text: &str) {
-        // A repository may have such a file of its own, or insist on seeing it.
-        let is_ignored = merge::exclude(repository, &format!("/{dir}/"))
-            .and_then(|()| merge::is_ignored(tree, &format!("{dir}/{file}")))
-            .unwrap_or(false);
-        if is_ignored && fs::create_dir_all(tree.join(dir)).is_ok() {
-            // Half a text is worse than none, and none is no loss.
-            fs::write(tree.join(dir).join(file), text)
-                .or_else(|_| fs::remove_file(tree.join(dir).join(file)))
-                .unwrap_or_default();
-        }
     }
 }

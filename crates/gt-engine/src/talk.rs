@@ -15,6 +15,7 @@ use gt_store::{NewMessage, Sent, Stamp, Store, TurnState, TurnView};
 use jiff::Timestamp;
 
 pub use self::live::LiveReply;
+use crate::dispatch::Dispatcher;
 use crate::error::TownError;
 use crate::news::News;
 use crate::once;
@@ -75,6 +76,15 @@ pub fn take_all(
     Ok(taken)
 }
 
+/// Records what has ended and starts every turn that may, and no work on beads.
+pub fn see_to_turns(dispatcher: &mut Dispatcher, store: &mut Store) -> Result<(), TownError> {
+    let turn = once::Turn::take(dispatcher.around(), dispatcher.town(), store, Limits::default())?;
+    let claimed = dispatcher.claim(store, &turn.settings, PerSide::both(Some(0)), 0)?;
+    once::start(dispatcher, store, &turn.settings, claimed)?;
+    dispatcher.acknowledge();
+    Ok(())
+}
+
 /// Waits beside the store for what becomes of turns, and where no daemon runs the town sees to them.
 #[derive(Debug)]
 pub struct Attendant {
@@ -94,12 +104,7 @@ impl Attendant {
         if Machine::here().has_daemon(&self.town) {
             return Ok(());
         }
-        let mut dispatcher = once::dispatcher(&self.town, &self.actor);
-        let turn = once::Turn::take(dispatcher.around(), &self.town, Limits::default())?;
-        let claimed = dispatcher.claim(store, &turn.settings, PerSide::both(Some(0)), 0)?;
-        once::start(&mut dispatcher, store, &turn.settings, claimed)?;
-        dispatcher.acknowledge();
-        Ok(())
+        see_to_turns(&mut once::dispatcher(&self.town, store, &self.actor), store)
     }
 
     /// Waits until something was written, or it is worth looking all the same.
@@ -134,7 +139,7 @@ impl Attendant {
     }
 
     fn why_waiting(&self, store: &mut Store, turn: i64) -> Result<Option<String>, TownError> {
-        let policy = Settings::load(&self.town)?.policy(self.town.root());
+        let policy = Settings::load(&self.town, store, &*Machine::here())?.policy(self.town.root());
         Ok(store.why_waiting(turn, &policy, Timestamp::now())?)
     }
 }

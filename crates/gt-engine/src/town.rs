@@ -12,11 +12,12 @@ use serde_json::json;
 use crate::config::{self, ConfigFile};
 use crate::crash::{self, CrashPoint};
 use crate::error::TownError;
+use crate::in_force;
 use crate::wake::Bell;
 
 pub const CONFIG_FILE: &str = "town.toml";
 const STATE_DIR: &str = ".gt";
-const STORE_FILE: &str = "town.db";
+pub(crate) const STORE_FILE: &str = "town.db";
 
 /// An existing town.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +70,22 @@ impl Town {
         if !has_store {
             store.record(EventType::TownCreated, &json!({}), stamp)?;
         }
-        write_new(&town.config_path(), &config::template())?;
+        town.put_back_config(&mut store, stamp)?;
         Ok((town, plan))
+    }
+
+    /// Writes a config where there is none: the last good one, or a fresh one.
+    fn put_back_config(&self, store: &mut Store, stamp: &Stamp) -> Result<(), TownError> {
+        if self.config_path().exists() {
+            return Ok(());
+        }
+        let (_, kept) = in_force::last_good(self, store)?;
+        let text = kept.as_ref().map_or_else(config::template, |kept| kept.text.clone());
+        write_new(&self.config_path(), &text)?;
+        if kept.is_none() {
+            in_force::keep_at_once(self, store, &text, stamp)?;
+        }
+        Ok(())
     }
 
     /// The town named by hand.
@@ -123,6 +138,11 @@ impl Town {
         self.state_dir().join("logs")
     }
 
+    /// Where the texts of good configs lie.
+    pub fn configs_dir(&self) -> PathBuf {
+        self.state_dir().join("config")
+    }
+
     /// Where the keeper of the town's agents lives.
     pub fn keeper_dir(&self) -> PathBuf {
         self.state_dir().join("keeper")
@@ -130,7 +150,12 @@ impl Town {
 
     /// Where a polecat works.
     pub fn worktree(&self, rig: &str, polecat: &str) -> PathBuf {
-        self.state_dir().join("polecats").join(rig).join(polecat)
+        self.polecats_dir().join(rig).join(polecat)
+    }
+
+    /// Where polecats work, rig by rig.
+    pub fn polecats_dir(&self) -> PathBuf {
+        self.state_dir().join("polecats")
     }
 
     /// Where work is merged.

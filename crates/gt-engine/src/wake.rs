@@ -16,7 +16,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::error::TownError;
 use crate::jobs;
-use crate::town::{CONFIG_FILE, Town};
+use crate::town::{CONFIG_FILE, STORE_FILE, Town};
 use crate::wait;
 
 const SOCKET: &str = "daemon.sock";
@@ -80,6 +80,8 @@ pub enum Written {
     Config,
     /// What the town's own heartbeat looks after.
     Heartbeat,
+    /// The store lost its name, perhaps with the whole town.
+    StoreRemoved,
 }
 
 /// Hears that agents print something or that their hooks do.
@@ -149,12 +151,13 @@ impl WordWatch {
     }
 }
 
-/// Hears of writes to the store by those who did not live to ring, and of edits to the config and to the town's list for
-/// heartbeats.
+/// Hears of writes to the store by those who did not live to ring, of edits to the config and to the town's list for
+/// heartbeats, and of the store's removal.
 #[derive(Debug)]
 pub struct FileWatch {
     inotify: OwnedFd,
     town_dir: i32,
+    state_dir: i32,
 }
 
 impl FileWatch {
@@ -166,9 +169,12 @@ impl FileWatch {
         // A whole edit, not each piece of it; editors write another file and give it the name.
         let edits = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO;
         let town_dir = inotify::add_watch(&inotify, root, edits).map_err(|error| failed(root, error))?;
+        let state_dir = town.state_dir();
+        let state_dir =
+            inotify::add_watch(&inotify, &state_dir, WatchFlags::DELETE).map_err(|error| failed(&state_dir, error))?;
         let log = town.store_path().with_extension("db-wal");
         inotify::add_watch(&inotify, &log, WatchFlags::MODIFY).map_err(|error| failed(&log, error))?;
-        Ok(FileWatch { inotify, town_dir })
+        Ok(FileWatch { inotify, town_dir, state_dir })
     }
 
     /// Calls for each file that is written, until the call says that nobody listens.
@@ -178,11 +184,12 @@ impl FileWatch {
         loop {
             let Ok(event) = reader.next() else { return };
             let is_named = |file: &str| event.file_name().is_some_and(|name| name.to_bytes() == file.as_bytes());
-            let written = match event.wd() == self.town_dir {
-                true if is_named(CONFIG_FILE) => Written::Config,
-                true if is_named(jobs::FILE) => Written::Heartbeat,
-                true => continue,
-                false => Written::Store,
+            let written = match event.wd() {
+                dir if dir == self.town_dir && is_named(CONFIG_FILE) => Written::Config,
+                dir if dir == self.town_dir && is_named(jobs::FILE) => Written::Heartbeat,
+                dir if dir == self.state_dir && is_named(STORE_FILE) => Written::StoreRemoved,
+                dir if dir == self.town_dir || dir == self.state_dir => continue,
+                _ => Written::Store,
             };
             if !heard(written) {
                 return;

@@ -2,47 +2,41 @@
 
 use std::path::{Path, PathBuf};
 
-use gt_runtime::merge;
-use gt_runtime::worktree::{self, WorktreeError};
+use gt_runtime::worktree::WorktreeError;
 use gt_store::{Assignment, Fault};
-use jiff::Timestamp;
 
 use crate::agents;
-use crate::dispatch::TOWN_TROUBLE;
-use crate::surroundings::Worktrees;
+use crate::surroundings::{Surroundings, Worktrees};
 use crate::town::Town;
 
 /// Where commits are kept at which work was handed on.
 pub(crate) const HANDOFFS: &str = "refs/gt/handoffs/";
 
 /// A full disk, a missing git or a broken repository is not the bead's fault. // SPEC D5
-pub(crate) fn fault_of(error: &WorktreeError, now: Timestamp) -> Fault {
+pub(crate) fn fault_of(error: &WorktreeError) -> Fault {
     const NO_ROOM: &str = "No space left on device";
-    let town = Fault::Town { until: now + TOWN_TROUBLE };
     match error {
-        WorktreeError::NoGit { .. } => town,
-        WorktreeError::Git { said, .. } if said.contains(NO_ROOM) => town,
-        WorktreeError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => town,
+        WorktreeError::NoGit { .. } => Fault::Town,
+        WorktreeError::Git { said, .. } if said.contains(NO_ROOM) => Fault::Town,
+        WorktreeError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => Fault::Town,
         // What is wrong with the repository is wrong for every bead of the rig.
-        WorktreeError::NoCommits { .. } | WorktreeError::Git { .. } | WorktreeError::Io { .. } => {
-            Fault::Rig { until: now + TOWN_TROUBLE }
-        }
+        WorktreeError::NoCommits { .. } | WorktreeError::Git { .. } | WorktreeError::Io { .. } => Fault::Rig,
         _ => Fault::Bead,
     }
 }
 
 /// The polecat's own worktree, on a new branch; where somebody's changes lie in it, one beside it.
 pub(crate) fn make(
-    worktrees: &dyn Worktrees,
+    around: &dyn Surroundings,
     town: &Town,
     assignment: &Assignment,
 ) -> Result<(PathBuf, String), WorktreeError> {
     let repository = Path::new(&assignment.rig.path);
-    let base = found_start(worktrees, repository, assignment)?;
+    let base = found_start(around, repository, assignment)?;
     let branch = branch_name(assignment);
     let mut last = None;
     for path in places(town, assignment) {
-        match worktrees.prepare(repository, &path, &branch, base) {
+        match around.worktrees().prepare(repository, &path, &branch, base) {
             Ok(()) => return Ok((path, branch)),
             // Somebody's work, or what was left of another repository: it stays, and the polecat goes beside it.
             Err(error @ (WorktreeError::Dirty { .. } | WorktreeError::NotAWorktree { .. })) => last = Some(error),
@@ -76,20 +70,21 @@ pub(crate) fn handoff_ref(run: &str) -> String {
 
 /// Where a run begins, made again from what was kept if somebody has deleted it; else the base branch.
 fn found_start<'a>(
-    worktrees: &dyn Worktrees,
+    around: &dyn Surroundings,
     repository: &Path,
     assignment: &'a Assignment,
 ) -> Result<&'a str, WorktreeError> {
+    let git = around.git();
     let (start, base) = (start_branch(assignment), agents::base_branch(assignment));
     // What git cannot answer here, it says again when the worktree is made.
-    let is_there = || !matches!(merge::branch_tip(repository, start), Ok(None));
-    if start == base || !worktrees.has_git() || is_there() {
+    let is_there = || !matches!(git.branch_tip(repository, start), Ok(None));
+    if start == base || !around.worktrees().has_git() || is_there() {
         return Ok(start);
     }
     let is_its = |name: &str| start.rsplit_once('@').is_some_and(|(_, run)| name.rsplit('-').next() == Some(run));
-    let kept = merge::kept(repository, HANDOFFS).unwrap_or_default();
+    let kept = git.kept(repository, HANDOFFS).unwrap_or_default();
     let Some((_, commit)) = kept.into_iter().find(|(name, _)| is_its(name)) else { return Ok(base) };
-    worktree::restore_branch(repository, start, &commit)?;
+    git.restore_branch(repository, start, &commit)?;
     Ok(start)
 }
 

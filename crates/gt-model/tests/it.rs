@@ -8,7 +8,7 @@ use std::time::Duration;
 use gt_model::{Answer, Model, Script, Vendor};
 
 /// How long a fact may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// What a question has in it when the agent has run a command.
 const RAN: [&str; 2] =

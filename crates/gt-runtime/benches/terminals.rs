@@ -93,7 +93,7 @@ fn surveyed(n_live: usize, place: Place) -> impl FnMut() -> Duration {
     let known: Vec<Known> = launches
         .iter()
         .zip(started)
-        .map(|(launch, handle)| Known { run: launch.run.clone(), handle: handle.ok() })
+        .map(|(launch, handle)| Known { run: launch.run.clone(), handle: handle.ok(), log: None })
         .collect();
     runtime.stop(&known[n_live], Stop::Now).expect("the keeper answers");
     town.await_live(&mut runtime, n_live);

@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -118,19 +119,20 @@ impl Git {
 
 /// What git said when it did not do something.
 pub(crate) fn complaint(dir: &Path, doing: &str, output: &Output) -> GitError {
-    let said =
-        if output.status.code().is_none() { format!("it ended by {}", output.status) } else { said(&output.stderr) };
-    GitError::Complaint { doing: format!("{doing} in {}", dir.display()), said }
+    GitError::Complaint { doing: format!("{doing} in {}", dir.display()), said: reason(output) }
 }
 
 pub(crate) fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
-/// The line in which git says what is wrong; advice may come before and after it.
-pub(crate) fn said(bytes: &[u8]) -> String {
-    let said = text_of(bytes);
+/// Why git failed, in one line: what killed it, or the line in which it says what is wrong. Advice may come before and after that.
+pub(crate) fn reason(output: &Output) -> String {
+    if let Some(signal) = output.status.signal() {
+        return format!("it was killed by signal {signal}");
+    }
+    let said = text_of(&output.stderr);
     let marked = |mark: &str| said.lines().find_map(|line| line.strip_prefix(mark));
     let wrong = marked("fatal: ").or_else(|| marked("error: ")).or_else(|| said.lines().last());
-    wrong.unwrap_or("it gave no reason").to_owned()
+    wrong.map_or_else(|| format!("it gave no reason ({})", output.status), str::to_owned)
 }

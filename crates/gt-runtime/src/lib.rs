@@ -6,9 +6,12 @@
 mod child;
 pub mod exec;
 mod git;
+mod index;
 mod memory;
 pub mod merge;
+pub mod patience;
 pub mod process;
+pub mod program;
 pub mod simulated;
 pub mod terminal;
 mod whole_file;
@@ -88,6 +91,8 @@ pub struct Ending {
 /// What a runtime knows of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sighting {
+    /// A process of it lives, and cannot be told from others yet: it is just executing its program. Look again later.
+    Starting,
     Running(Handle),
     Ended(Ending),
 }
@@ -142,6 +147,9 @@ pub struct Known {
     pub run: String,
     /// Known once the start was recorded.
     pub handle: Option<Handle>,
+    /// Where its output goes, by which a process is found whose start was not recorded.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
 }
 
 /// Called from a thread of the runtime whenever a run has ended, with its end; with nothing when something may have been

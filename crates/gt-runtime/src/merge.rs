@@ -5,10 +5,14 @@
 //! only directory that is ever cleaned is the [`Workbench`]. See `docs/decisions/0009-merging.md`.
 
 mod ask;
+mod changes;
+mod checkout;
+mod forward;
 mod gate;
 mod history;
 mod landing;
 mod locks;
+mod publishing;
 mod refs;
 mod remote;
 mod salvage;
@@ -20,11 +24,14 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use self::ask::{Asked, ask};
+pub use self::checkout::can_land;
+pub use self::forward::{Resumed, resume};
 pub use self::gate::{Gate, end_leftover, gate};
-pub use self::history::{Look, is_part_of, look, patch, seal, tree_of};
-pub use self::landing::{can_land, delete_branch, delete_idle_branch, is_merged, land};
+pub use self::history::{Look, has_work_of, is_part_of, look, patch, seal, tree_of};
+pub use self::landing::{delete_branch, delete_idle_branch, is_merged, land};
 pub use self::locks::clear_dead_locks;
-pub use self::refs::{branches, exclude, forget, forget_at, is_ignored, keep, kept, n_unkept};
+pub use self::publishing::{Titled, brought, unpublished};
+pub use self::refs::{Dated, branches, exclude, forget, forget_at, is_ignored, keep, kept, kept_since, n_unkept};
 pub use self::remote::{Base, base, push, push_branch};
 pub use self::salvage::{Salvage, salvage};
 pub use self::workbench::{Stacked, Workbench};
@@ -38,14 +45,23 @@ pub enum MergeError {
     #[error("{} has no commit `{commit}`", repository.display())]
     NoCommit { repository: PathBuf, commit: String },
     /// Here and at the remote are commits that the other has not; only people can say what is right.
-    #[error("`{target}` is at {here} here and at {there} at its origin, and neither is ahead of the other")]
-    Parted { target: String, here: String, there: String },
+    #[error(
+        "`{target}` is at {here} here and at {there} at its origin, and neither is ahead of the other; join them with \
+         `git -C {} pull --no-rebase origin {target}`", repository.display()
+    )]
+    Parted { repository: PathBuf, target: String, here: String, there: String },
     /// Somebody else was faster; look again.
     #[error("`{target}` has moved meanwhile")]
     Moved { target: String },
     /// Nothing can be done in this checkout of the target until somebody tidied it up.
     #[error("{} has the target checked out, and {why}", path.display())]
     Checkout { path: PathBuf, why: String },
+    /// The same, but git had begun with it: [`resume`] has to come first.
+    #[error("{} has the target checked out, and {why}", path.display())]
+    HalfWay { path: PathBuf, why: String },
+    /// The checkout has uncommitted work in files that the commit changes.
+    #[error("{} has uncommitted work in {}; commit, stash or move it", path.display(), listed(files))]
+    InTheWay { path: PathBuf, files: Vec<String> },
     #[error("the origin cannot be reached or does not agree: {said}")]
     Remote { said: String },
     /// The origin is there, and takes nothing for that branch now, whatever the commit.
@@ -101,6 +117,16 @@ impl From<WorktreeError> for MergeError {
     }
 }
 
+/// Names for one line: the first few of many.
+fn listed(files: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = files[..files.len().min(SHOWN)].join(", ");
+    match files.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> MergeError {
     move |source| MergeError::Io { doing, path: path.to_owned(), source }
 }
@@ -126,6 +152,10 @@ pub fn find_commit(repository: &Path, name: &str) -> Result<Option<String>, Merg
 fn commit_of(repository: &Path, name: &str) -> Result<String, MergeError> {
     let no_commit = || MergeError::NoCommit { repository: repository.to_owned(), commit: name.to_owned() };
     find_commit(repository, name)?.ok_or_else(no_commit)
+}
+
+fn moved(target: &str) -> MergeError {
+    MergeError::Moved { target: target.to_owned() }
 }
 
 fn here(target: &str) -> String {

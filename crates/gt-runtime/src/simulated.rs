@@ -212,7 +212,7 @@ impl World {
     }
 
     fn survey(&mut self, known: &[Known]) -> BTreeMap<String, Sighting> {
-        for Known { run, handle } in known {
+        for Known { run, handle, .. } in known {
             let is_seen = self.running.contains_key(run) || self.ended.contains_key(run);
             if let (false, Some(handle)) = (is_seen, handle) {
                 // It was started, and is gone: it ended while nobody looked.

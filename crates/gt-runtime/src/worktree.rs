@@ -4,10 +4,13 @@
 //! Branches are never deleted, so commits outlive the worktree they were made in. Callers see to it that no agent
 //! works in the directory they name.
 
+mod fingerprint;
 mod git;
 mod history;
 mod place;
+mod removal;
 mod submodules;
+mod unseen;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,9 +19,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
+use crate::index;
+
+pub use self::fingerprint::Fingerprint;
 use self::git::{git, run_git, text_of};
 pub use self::history::{bring_along, last_made, n_beyond, restore_branch};
 use self::place::Place;
+pub use self::removal::{Leftover, delete, leftovers};
+pub(crate) use self::unseen::{lone_commits, unfinished, unsaved_inside};
 
 /// How a worktree came to be ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +56,8 @@ pub enum WorktreeError {
     Dirty { path: PathBuf },
     #[error("{} has a submodule with commits that none of its remotes has", path.display())]
     LoneSubmodule { path: PathBuf },
+    #[error("files in {} were changed while it was looked at", path.display())]
+    Changed { path: PathBuf },
     #[error("{} is in use for something else: it is no worktree of {}", path.display(), repository.display())]
     NotAWorktree { path: PathBuf, repository: PathBuf },
     #[error("{} has no commits yet", repository.display())]
@@ -78,6 +88,7 @@ pub enum WorktreeError {
 pub fn prepare(repository: &Path, path: &Path, branch: &str, base: &str) -> Result<Prepared, WorktreeError> {
     let common_dir = common_dir(repository)?;
     let _lock = lock(&common_dir)?;
+    removal::put_back(path)?;
     let start = find_base(repository, base)?;
     match Place::look(repository, &common_dir, path)? {
         Place::Worktree(worktree) => {
@@ -136,8 +147,17 @@ pub fn branch(path: &Path) -> Result<Option<String>, WorktreeError> {
 
 /// What a worktree holds that would be lost if other work began in it.
 pub fn unsaved(path: &Path) -> Result<Option<&'static str>, WorktreeError> {
-    let arguments = ["status", "--porcelain=v2", "--branch", "--untracked-files=normal"].map(AsRef::as_ref);
-    let status = run_git(path, "look for changes", &arguments)?;
+    refuse_foreign(path)?;
+    Ok(match uncommitted(path)? {
+        Some(why) => Some(why),
+        None => unseen::unseen(path)?,
+    })
+}
+
+/// The same, as far as `git status` shows it.
+pub(crate) fn uncommitted(path: &Path) -> Result<Option<&'static str>, WorktreeError> {
+    let arguments = ["status", "--porcelain=v2", "--branch", "--untracked-files=normal"];
+    let status = index::looking_at(path).args(arguments).run("look for changes")?;
     if status.lines().any(|line| !line.starts_with('#')) {
         return Ok(Some("it has uncommitted changes"));
     }
@@ -145,35 +165,87 @@ pub fn unsaved(path: &Path) -> Result<Option<&'static str>, WorktreeError> {
     Ok((!is_on_branch && is_astray(path)?).then_some("it has commits that are on no branch"))
 }
 
-/// Removes a worktree; its branch stays. Without `is_forced` one with work that is on no branch is refused.
-pub fn remove(repository: &Path, path: &Path, is_forced: bool) -> Result<(), WorktreeError> {
+/// Git would take a directory that is no worktree any more for a part of whatever repository lies around it.
+pub(crate) fn refuse_foreign(path: &Path) -> Result<(), WorktreeError> {
+    if fs::symlink_metadata(path.join(".git")).is_ok() {
+        return Ok(());
+    }
+    let doing = format!("look into {}", path.display());
+    Err(WorktreeError::Git { doing, said: "it is no worktree any more".to_owned() })
+}
+
+/// What becomes of submodules whose commits are nowhere else: their repositories go with the worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoneSubmodules {
+    /// The worktree stays.
+    Refused,
+    /// They are moved to where they stay.
+    Kept,
+}
+
+/// Removes a worktree; its branch stays. One with work that is nowhere else is refused. Returns what could not be deleted, which is
+/// beside its place then.
+pub fn remove(repository: &Path, path: &Path) -> Result<Option<PathBuf>, WorktreeError> {
+    let seen = Fingerprint::of(path);
+    remove_unless(repository, path, &seen, refuse_unsaved, LoneSubmodules::Refused)
+}
+
+/// The same for one of which the caller has seen that everything in it is kept elsewhere, and that was as `seen` before that.
+pub fn remove_saved(
+    repository: &Path,
+    path: &Path,
+    seen: &Fingerprint,
+    submodules: LoneSubmodules,
+) -> Result<Option<PathBuf>, WorktreeError> {
+    remove_unless(repository, path, seen, |_| Ok(()), submodules)
+}
+
+fn remove_unless(
+    repository: &Path,
+    path: &Path,
+    seen: &Fingerprint,
+    refuse: impl Fn(&Path) -> Result<(), WorktreeError>,
+    submodules: LoneSubmodules,
+) -> Result<Option<PathBuf>, WorktreeError> {
     let common_dir = common_dir(repository)?;
     let _lock = lock(&common_dir)?;
+    removal::put_back(path)?;
     match Place::look(repository, &common_dir, path)? {
         Place::Worktree(worktree) => {
-            worktree.finish_interrupted_switch(path)?;
-            if !is_forced {
-                refuse_unsaved(path)?;
+            if Fingerprint::of(path) != *seen {
+                return Err(WorktreeError::Changed { path: path.to_owned() });
             }
-            leave_submodules(&common_dir, path, worktree.desk(), is_forced)?;
-            let arguments = ["worktree", "remove", "--force"].map(AsRef::as_ref);
-            run_git(repository, "remove a worktree", &[&arguments[..], &[path.as_os_str()]].concat())?;
-            Ok(())
+            let is_changed = worktree.finish_interrupted_switch(path)?;
+            refuse(path)?;
+            leave_submodules(&common_dir, path, worktree.desk(), submodules)?;
+            let seen = if is_changed { &Fingerprint::of(path) } else { seen };
+            removal::discard(path, worktree.desk(), seen)
         }
-        Place::Free { stale } => clear(&common_dir, path, stale.as_deref()),
+        Place::Free { stale } => clear(&common_dir, path, stale.as_deref()).map(|()| None),
         Place::Taken => Err(not_a_worktree(repository, path)),
     }
 }
 
 /// The repositories of submodules go with the worktree: one whose commits are nowhere else is kept, or the worktree is.
-fn leave_submodules(common_dir: &Path, path: &Path, desk: &Path, is_forced: bool) -> Result<(), WorktreeError> {
+fn leave_submodules(
+    common_dir: &Path,
+    path: &Path,
+    desk: &Path,
+    submodules: LoneSubmodules,
+) -> Result<(), WorktreeError> {
     for submodule in submodules::lone(desk)? {
-        if !is_forced {
+        if submodules == LoneSubmodules::Refused {
             return Err(WorktreeError::LoneSubmodule { path: path.to_owned() });
         }
         submodules::keep(common_dir, &submodule)?;
     }
     Ok(())
+}
+
+/// The repository that a worktree is of.
+pub fn repository_of(path: &Path) -> Result<PathBuf, WorktreeError> {
+    refuse_foreign(path)?;
+    common_dir(path)
 }
 
 pub(crate) fn common_dir(repository: &Path) -> Result<PathBuf, WorktreeError> {
@@ -250,7 +322,7 @@ pub(crate) fn is_astray(path: &Path) -> Result<bool, WorktreeError> {
 /// Removes what an interrupted attempt left, or somebody who removed the directory.
 fn clear(common_dir: &Path, path: &Path, stale: Option<&Path>) -> Result<(), WorktreeError> {
     if let Some(desk) = stale {
-        leave_submodules(common_dir, path, desk, true)?;
+        leave_submodules(common_dir, path, desk, LoneSubmodules::Kept)?;
     }
     for leftover in [Some(path), stale].into_iter().flatten() {
         match fs::remove_dir_all(leftover) {

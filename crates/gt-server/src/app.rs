@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::current::Current;
 use crate::desk::Desk;
 use crate::herald::{Herald, Word};
+use crate::listen::Limits;
 use crate::problem::Problem;
 use crate::token::Token;
 use crate::{chat, events, guard, sessions};
@@ -34,6 +35,7 @@ pub(crate) struct App {
     pub(crate) token: Token,
     pub(crate) current: Arc<Current>,
     pub(crate) desk: Desk,
+    pub(crate) limits: Limits,
     herald: Arc<Herald>,
     waits: Arc<Semaphore>,
 }
@@ -52,7 +54,12 @@ impl Ear {
 }
 
 impl App {
-    pub(crate) fn open(town: &Town, current: Arc<Current>, address: SocketAddr) -> Result<App, TownError> {
+    pub(crate) fn open(
+        town: &Town,
+        current: Arc<Current>,
+        address: SocketAddr,
+        limits: Limits,
+    ) -> Result<App, TownError> {
         Ok(App {
             town: town.clone(),
             address,
@@ -60,6 +67,7 @@ impl App {
             desk: Desk::open(town, &current)?,
             herald: Herald::start(town, Arc::clone(&current))?,
             current,
+            limits,
             waits: Arc::new(Semaphore::new(WAITS_MAX)),
         })
     }

@@ -15,16 +15,14 @@ use crate::problem::Problem;
 const BODY_BYTES_MAX: usize = 2 * TEXT_BYTES_MAX + 64 * 1024;
 /// What is too long is read on so far, so that its sender hears the answer.
 const DRAIN_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// How long sending it may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-pub(crate) async fn json<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
-    parse(&received(body).await?)
+/// Reads what comes within so long.
+pub(crate) async fn json<T: DeserializeOwned>(body: Body, within: Duration) -> Result<T, Problem> {
+    parse(&received(body, within).await?)
 }
 
 /// The same where nothing is fine too.
-pub(crate) async fn json_if_any<T: DeserializeOwned>(body: Body) -> Result<Option<T>, Problem> {
-    let bytes = received(body).await?;
+pub(crate) async fn json_if_any<T: DeserializeOwned>(body: Body, within: Duration) -> Result<Option<T>, Problem> {
+    let bytes = received(body, within).await?;
     if bytes.trim_ascii().is_empty() { Ok(None) } else { parse(&bytes).map(Some) }
 }
 
@@ -33,10 +31,10 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_str(text).map_err(|error| Problem::bad(format!("the request cannot be read: {error}")))
 }
 
-async fn received(body: Body) -> Result<Vec<u8>, Problem> {
+async fn received(body: Body, within: Duration) -> Result<Vec<u8>, Problem> {
     let late =
         |_| Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "the request did not arrive in time").finally();
-    timeout(PATIENCE, whole(body)).await.map_err(late)?
+    timeout(within, whole(body)).await.map_err(late)?
 }
 
 async fn whole(body: Body) -> Result<Vec<u8>, Problem> {

@@ -94,7 +94,7 @@ impl App {
 }
 
 pub(crate) async fn complete(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
-    let ask: Ask = body::json(body).await?;
+    let ask: Ask = body::json(body, app.limits.body).await?;
     let agent = app.agent(&ask.model)?;
     let (session, is_own) = session(&headers, &ask)?;
     app.admit(&session)?;

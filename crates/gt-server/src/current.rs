@@ -2,12 +2,18 @@
 
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use gt_engine::Town;
 use gt_engine::agents::{PRESETS, find_for_turns};
 use gt_engine::config::{Config, Value};
+use gt_engine::in_force::{self, Notice};
 use gt_engine::settings::Settings;
+use gt_engine::surroundings::Machine;
+
+/// How long until a config is looked up again that could not be, or could not be kept.
+const CONFIG_RETRY: Duration = Duration::from_secs(1);
 
 /// Where the file is, when it was written, and how long it is.
 type Seen = Option<(u64, i64, i64, u64)>;
@@ -15,26 +21,53 @@ type Seen = Option<(u64, i64, i64, u64)>;
 /// The settings that hold now.
 pub(crate) struct Current {
     town: Town,
-    held: Mutex<(Seen, Arc<Settings>)>,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    /// The file as it was looked at last.
+    seen: Seen,
+    /// When an edit counts that does not yet.
+    look_again: Option<Instant>,
+    settings: Arc<Settings>,
 }
 
 impl Current {
     pub(crate) fn of(town: &Town) -> Current {
-        let settings = Settings::load(town).unwrap_or_else(|_| Settings::new(Config::default()));
-        Current { town: town.clone(), held: Mutex::new((None, Arc::new(settings))) }
+        let settings = Arc::new(Settings::new(Config::default()));
+        let current = Current { town: town.clone(), held: Mutex::new(Held { seen: None, look_again: None, settings }) };
+        current.reload(&mut current.lock());
+        current
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.lock();
         let seen = self.look();
-        if seen != held.0 {
-            // A file that is being written may be half of one; it is looked at again when it has changed once more.
-            held.0 = seen;
-            if let Ok(settings) = Settings::load(&self.town) {
-                held.1 = Arc::new(settings);
-            }
+        if seen != held.seen || held.look_again.is_some_and(|at| Instant::now() >= at) {
+            held.seen = seen;
+            self.reload(&mut held);
         }
-        Arc::clone(&held.1)
+        Arc::clone(&held.settings)
+    }
+
+    /// Where nothing good is known, what was known before stays.
+    fn reload(&self, held: &mut Held) {
+        let in_force =
+            self.town.open_store().and_then(|mut store| in_force::load(&self.town, &mut store, &*Machine::here()));
+        let Ok(in_force) = in_force else {
+            held.look_again = Some(Instant::now() + CONFIG_RETRY);
+            return;
+        };
+        held.look_again = match &in_force.notice {
+            Some(Notice::Waits { left, .. }) => Some(Instant::now() + left.unsigned_abs()),
+            Some(Notice::Unkept { .. }) => Some(Instant::now() + CONFIG_RETRY),
+            Some(Notice::Broken { .. }) | None => None,
+        };
+        held.settings = Arc::new(Settings::new(in_force.config));
     }
 
     fn look(&self) -> Seen {

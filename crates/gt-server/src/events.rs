@@ -99,3 +99,101 @@ fn ended(seq: i64, turn: &TurnView) -> Event {
                        "reply": turn.reply, "error": turn.error });
     Event::default().event("turn").id(seq.to_string()).data(data.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use gt_core::lane::Lanes;
+    use gt_core::plan::{PerSide, Policy};
+    use gt_core::session::Rules;
+    use gt_engine::Town;
+    use gt_store::{Claimant, Ended, Findings, NewMessage, Stamp, Started, Store};
+    use jiff::Timestamp;
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::current::Current;
+    use crate::listen::Limits;
+
+    fn stamp() -> Stamp {
+        Stamp::new(Timestamp::now(), "tester")
+    }
+
+    /// A turn that is asked for, and answered.
+    fn answered(store: &mut Store, run: &str) {
+        let message = NewMessage {
+            session: "dm:a".to_owned(),
+            text: "x".to_owned(),
+            agent: Some("plain".to_owned()),
+            is_whole: true,
+            ..NewMessage::default()
+        };
+        store.send(&[message], &Rules::default(), &Lanes::default(), &stamp()).expect("it is taken");
+        let (policy, mut new_run) = (Policy::default(), || run.to_owned());
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me",
+            new_run: &mut new_run,
+            limits: PerSide::both(None),
+            n_before: 0,
+            probe: &|_, _| None,
+        };
+        store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp()).expect("it is claimed");
+        let started = Started {
+            run: run.to_owned(),
+            at: None,
+            pid: 1,
+            birth: 1,
+            branch: None,
+            worktree: None,
+            log: String::new(),
+            formula: None,
+            conversation: None,
+        };
+        let ended = Ended {
+            run: run.to_owned(),
+            code: Some(0),
+            signal: None,
+            leftover: 0,
+            is_lost: false,
+            worktree: None,
+            branch: None,
+            kept: None,
+            patch: None,
+            told: None,
+            last_output: None,
+            reply: Some(format!("the reply of {run}")),
+            is_conversation_lost: false,
+        };
+        let findings = Findings { started: vec![started], ended: vec![ended], ..Findings::default() };
+        store.advance(&findings, &policy, None, &stamp()).expect("it is recorded");
+    }
+
+    /// It ends after the caller is heard of and before the log is read for him: both tell of it.
+    #[test]
+    fn an_end_at_the_seam_of_what_was_missed_and_what_comes_is_told_once() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (town, _) = Town::init(dir.path(), &stamp()).expect("it can be made");
+        let mut store = town.open_store().expect("it is there");
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let address = "127.0.0.1:1".parse().expect("an address");
+        let app = App::open(&town, Arc::new(Current::of(&town)), address, Limits::default()).expect("it opens");
+        let app = Arc::new(app);
+        let told: Vec<String> = runtime.block_on(async {
+            answered(&mut store, "run-1");
+            let Ok(ear) = app.listen("dm:a", false).await else { panic!("it cannot be heard") };
+            answered(&mut store, "run-2");
+            let (session, missed) = ("dm:a".to_owned(), VecDeque::new());
+            let mut follower = Follower { app, session, ear, told: 0, missed, is_behind: true };
+            let mut told = Vec::new();
+            for n in 2..=4 {
+                told.push(follower.next().await.map(|event| format!("{event:?}")).expect("there is more"));
+                answered(&mut store, &format!("run-{}", n + 1));
+            }
+            told
+        });
+        let replies = ["run-1", "run-2", "run-3"].map(|run| format!("the reply of {run}"));
+        for (told, reply) in told.iter().zip(&replies) {
+            assert!(told.contains(reply.as_str()), "{told}");
+        }
+    }
+}

@@ -287,7 +287,14 @@ mod tests {
         store.send(&[message], &Rules::default(), &Lanes::default(), &stamp).expect("it is taken");
         let (policy, mut new_run) = (Policy::default(), || "r".to_owned());
         let limits = PerSide::both(None);
-        let mut claimant = Claimant { policy: &policy, starter: "me", new_run: &mut new_run, limits, n_before: 0 };
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me",
+            new_run: &mut new_run,
+            limits,
+            n_before: 0,
+            probe: &|_, _| None,
+        };
         store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("it is claimed");
         std::fs::create_dir_all(town.logs_dir()).expect("it can be made");
         std::fs::write(town.log_path("r"), "Hello").expect("it can be written");

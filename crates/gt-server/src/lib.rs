@@ -28,7 +28,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use self::app::App;
 use self::current::Current;
-use self::listen::Patience;
+pub use self::listen::Limits;
 pub use self::report::Report;
 pub use self::token::token_path;
 
@@ -47,7 +47,12 @@ pub struct Server {
 
 /// Starts to serve a town at its `server.bind`. What hinders it is in the report: the town runs without it.
 pub fn start(town: &Town) -> Server {
-    let (runtime, address, error) = match begin(town) {
+    start_with(town, Limits::default())
+}
+
+/// The same with other limits.
+pub fn start_with(town: &Town, limits: Limits) -> Server {
+    let (runtime, address, error) = match begin(town, limits) {
         Ok((runtime, address)) => (Some(runtime), Some(address), None),
         Err(error) => (None, None, Some(chain(&error))),
     };
@@ -72,7 +77,7 @@ impl Drop for Server {
     }
 }
 
-fn begin(town: &Town) -> Result<(Runtime, SocketAddr), TownError> {
+fn begin(town: &Town, limits: Limits) -> Result<(Runtime, SocketAddr), TownError> {
     let failed = |source| TownError::Io { doing: "serve", path: town.root().to_owned(), source };
     let current = Arc::new(Current::of(town));
     let bind = current.bind();
@@ -82,7 +87,7 @@ fn begin(town: &Town) -> Result<(Runtime, SocketAddr), TownError> {
     let at = bind.to_string().into();
     let listener = listener.map_err(|source| TownError::Io { doing: "listen at", path: at, source })?;
     let address = listener.local_addr().map_err(failed)?;
-    let app = App::open(town, current, address)?;
-    runtime.spawn(listen::serve(listener, app::router(Arc::new(app)), Patience::default()));
+    let app = App::open(town, current, address, limits)?;
+    runtime.spawn(listen::serve(listener, app::router(Arc::new(app)), limits));
     Ok((runtime, address))
 }

@@ -116,7 +116,7 @@ pub(crate) async fn send(
     body: Body,
 ) -> Result<Response, Problem> {
     let key = app.session(path)?;
-    let ask: Ask = body::json(body).await?;
+    let ask: Ask = body::json(body, app.limits.body).await?;
     let wants_answer = ask.wait;
     let message = ask.message(key.clone(), idempotency_key(&headers)?)?;
     let message = NewMessage { parent: asking_run(&headers)?.filter(|_| wants_answer), ..message };
@@ -199,7 +199,7 @@ struct StopAsk {
 
 pub(crate) async fn stop(State(app): State<Arc<App>>, path: KeyPath, body: Body) -> Result<Json<Value>, Problem> {
     let key = app.session(path)?;
-    let ask: Option<StopAsk> = body::json_if_any(body).await?;
+    let ask: Option<StopAsk> = body::json_if_any(body, app.limits.body).await?;
     let key_read = key.clone();
     if app.desk.read(move |store| store.session(&key_read)).await?.is_none() {
         return Err(unknown(&key));

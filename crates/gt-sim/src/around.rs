@@ -2,19 +2,23 @@
 //!
 //! Every boundary is here: at each one a strand may stop, be refused or die.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gt_engine::daemon::Cause;
 use gt_engine::lock::Held;
-use gt_engine::surroundings::{Surroundings, Worktrees};
+use gt_engine::surroundings::{Git, PassedTree, Surroundings, Worktrees};
 use gt_engine::{Town, TownError};
+use gt_runtime::StartError;
 use gt_runtime::worktree::WorktreeError;
-use gt_store::{Gate, Moment, StoreError};
+use gt_store::{Gate, Moment, Store, StoreError};
 use jiff::Timestamp;
 
-use crate::strand::{self, Halt, Rope};
+use crate::medium::Medium;
+use crate::processes::ring_after_commit;
+use crate::strand::{self, Halt};
 use crate::world::{Aside, Pid, Place, Shared, World};
 
 /// The surroundings of one process.
@@ -22,7 +26,11 @@ use crate::world::{Aside, Pid, Place, Shared, World};
 pub struct Around {
     pub world: Shared,
     pub pid: Pid,
-    pub rope: Rope,
+    pub medium: Medium,
+    /// The trees that passed their gates in this process.
+    pub passed: Arc<Mutex<VecDeque<PassedTree>>>,
+    /// Whether its store is never interrupted.
+    pub is_steady: bool,
 }
 
 impl Around {
@@ -35,11 +43,17 @@ impl Around {
         };
         if dies {
             self.world.tell(|| format!("process {} dies", self.pid));
-            strand::die();
+            self.die();
         }
         if halts {
-            self.rope.halt(Halt::Between);
+            strand::halt(Halt::Between);
         }
+    }
+
+    /// Ends this process on the spot, whichever of its threads it is that stands here.
+    pub fn die(&self) -> ! {
+        self.world.lock().dying.push(self.pid);
+        strand::die()
     }
 
     /// A daemon that wakes up looks at the config before it does anything by it.
@@ -61,7 +75,7 @@ impl Around {
                     return TownHeld(self.clone());
                 }
             }
-            self.rope.halt(Halt::WantsTown);
+            strand::halt(Halt::WantsTown);
         }
     }
 
@@ -81,7 +95,7 @@ impl Around {
                 if world.chance(death) {
                     drop(world);
                     self.world.tell(|| format!("process {} dies before its commit", self.pid));
-                    strand::die();
+                    self.die();
                 }
             }
             Moment::Committed => {}
@@ -92,6 +106,7 @@ impl Around {
         }
         verdict?;
         if moment == Moment::Committed {
+            self.world.note_commit(self.pid);
             self.boundary();
         }
         Ok(())
@@ -157,6 +172,10 @@ impl Surroundings for Around {
         self.world.lock().uptime()
     }
 
+    fn changed_at(&self, _file: &Path) -> Option<Timestamp> {
+        Some(self.world.lock().config_changed_at)
+    }
+
     fn new_run(&self) -> String {
         self.world.lock().new_run()
     }
@@ -186,7 +205,7 @@ impl Surroundings for Around {
                 }
             }
             waited = true;
-            self.rope.halt(Halt::WantsTurn);
+            strand::halt(Halt::WantsTurn);
         }
     }
 
@@ -199,7 +218,7 @@ impl Surroundings for Around {
             if look(Some(Duration::ZERO)) || until.is_some_and(|until| self.uptime() >= until) {
                 return self.wake();
             }
-            self.rope.halt(Halt::Idle { until });
+            strand::halt(Halt::Idle { until });
         }
     }
 
@@ -213,6 +232,30 @@ impl Surroundings for Around {
 
     fn worktrees(&self) -> &dyn Worktrees {
         self
+    }
+
+    fn git(&self) -> &dyn Git {
+        self
+    }
+
+    fn open_store(&self, _: &Town) -> Result<Store, TownError> {
+        let mut store = self.medium.open()?;
+        if !self.is_steady {
+            store.set_gate(self.gate());
+        }
+        ring_after_commit(&self.world, &mut store);
+        Ok(store)
+    }
+
+    fn find_program(&self, name: &str, _: &str) -> Result<(), StartError> {
+        let mut world = self.world.lock();
+        let missing = world.faults.missing;
+        if !world.chance(missing) {
+            return Ok(());
+        }
+        drop(world);
+        self.world.tell(|| format!("process {} does not find {name}", self.pid));
+        Err(StartError::NoProgram { program: name.to_owned(), cause: "so it was drawn".to_owned() })
     }
 
     fn last_signs(&self, _: &Town, runs: &[&str], _: Timestamp) -> BTreeMap<String, Timestamp> {
@@ -233,9 +276,12 @@ impl Surroundings for Around {
 }
 
 impl Worktrees for Around {
-    fn prepare(&self, repository: &Path, path: &Path, branch: &str, _base: &str) -> Result<(), WorktreeError> {
+    fn prepare(&self, repository: &Path, path: &Path, branch: &str, base: &str) -> Result<(), WorktreeError> {
         self.world.tell(|| format!("process {} prepares {branch}", self.pid));
         let mut world = self.world.lock();
+        if world.git.is_used() {
+            std::fs::create_dir_all(path).expect("the town's directory can be written");
+        }
         let bad_place = world.faults.bad_place;
         if world.chance(bad_place) {
             return Err(match world.rng.u32(0..3) {
@@ -243,6 +289,9 @@ impl Worktrees for Around {
                 1 => WorktreeError::Git { doing: "make it".into(), said: "No space left on device".into() },
                 _ => WorktreeError::NoBase { repository: repository.to_owned(), base: "main".into() },
             });
+        }
+        if world.git.is_used() {
+            return world.git.prepare(repository, path, branch, base);
         }
         let place = world.places.entry(path.to_owned()).or_default();
         if place.unsaved.is_some() && place.branch != branch {
@@ -253,19 +302,31 @@ impl Worktrees for Around {
     }
 
     fn is_there(&self, path: &Path) -> bool {
-        self.world.lock().places.contains_key(path)
+        let world = self.world.lock();
+        world.places.contains_key(path) || world.git.root_of(path).is_some_and(|root| root != path)
     }
 
     fn branch(&self, path: &Path) -> Option<String> {
-        self.world.lock().places.get(path).map(|place| place.branch.clone())
+        let world = self.world.lock();
+        let place = world.places.get(path).map(|place| place.branch.clone());
+        place.or_else(|| world.git.branch(path))
     }
 
     fn unsaved(&self, path: &Path) -> Option<String> {
-        self.world.lock().places.get(path)?.unsaved.clone()
+        let world = self.world.lock();
+        if world.git.is_used() {
+            return world.git.is_dirty(path).then(|| "it has uncommitted changes".to_owned());
+        }
+        world.places.get(path)?.unsaved.clone()
     }
 
-    /// There are no files here to make a patch of.
-    fn salvage(&self, _: &Path, _: &str, _: &Path) -> bool {
-        false
+    /// Where git is not simulated there are no files to make a patch of.
+    fn salvage(&self, tree: &Path, run: &str, patch: &Path) -> bool {
+        let is_used = self.world.lock().git.is_used();
+        is_used && Git::salvage(self, tree, &format!("refs/gt/salvage/{run}"), patch).is_ok_and(|saved| saved.is_some())
+    }
+
+    fn has_git(&self) -> bool {
+        self.world.lock().git.is_used()
     }
 }

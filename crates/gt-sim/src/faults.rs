@@ -17,6 +17,8 @@ pub struct Faults {
     pub lost_bell: u32,
     /// A start goes wrong.
     pub bad_start: u32,
+    /// A program that a start needs is not found.
+    pub missing: u32,
     /// A worktree cannot be made.
     pub bad_place: u32,
     /// A run leaves work in its worktree that is on no branch.
@@ -29,6 +31,18 @@ pub struct Faults {
     pub lost_acknowledgement: u32,
     /// A run leaves no sign of life that anybody could see.
     pub unseen: u32,
+    /// A run whose start is not recorded is just executing its program: it lives, and nothing more is known of it.
+    pub executing: u32,
+    /// Git is killed, or cannot be run.
+    pub git: u32,
+    /// The way to an origin is cut off.
+    pub remote: u32,
+    /// A gate fails though nothing is wrong.
+    pub flake: u32,
+    /// A gate is killed from outside.
+    pub killed_gate: u32,
+    /// A receiver of answers does not take one, or is not heard when it does. Only where answers are delivered.
+    pub bad_receiver: u32,
     /// Two daemons run at once, because a lock does not hold.
     pub two_daemons: bool,
     /// Nobody runs a daemon: commands pass for themselves.
@@ -53,11 +67,24 @@ impl Faults {
             lost_news: one_in(3, 30),
             lost_acknowledgement: one_in(2, 10),
             unseen: one_in(4, 20),
+            executing: one_in(2, 10),
             halt: rng.u32(2..12),
             two_daemons: rng.u32(0..4) == 0,
             no_daemon: rng.u32(0..6) == 0,
             broken_turn: rng.u32(0..5) == 0,
+
+            missing: if rng.bool() { 0 } else { rng.u32(30..=300) },
+            ..Faults::default()
         }
+    }
+
+    /// What can go wrong with merging besides.
+    pub fn draw_merging(&mut self, rng: &mut Rng) {
+        let mut one_in = |often: u32, rarely: u32| if rng.bool() { 0 } else { rng.u32(often..=rarely) };
+        self.git = one_in(20, 200);
+        self.remote = one_in(4, 40);
+        self.flake = one_in(4, 40);
+        self.killed_gate = one_in(4, 40);
     }
 
     /// Nothing goes wrong any more; only the order of things is still open.

@@ -34,6 +34,12 @@ impl Fleet {
         answer
     }
 
+    fn is_executing(&self) -> bool {
+        let mut world = self.around.world.lock();
+        let executing = world.faults.executing;
+        world.chance(executing)
+    }
+
     fn is_deaf(&self) -> Result<(), RuntimeError> {
         let mut world = self.around.world.lock();
         let deaf_keeper = world.faults.deaf_keeper;
@@ -72,7 +78,14 @@ impl Runtime for Fleet {
         self.around.boundary();
         self.is_deaf()?;
         self.around.world.tell(|| format!("process {} surveys {} runs", self.around.pid, known.len()));
-        let sightings = self.runtime.survey(known)?;
+        let mut sightings = self.runtime.survey(known)?;
+        for run in known.iter().filter(|known| known.handle.is_none()) {
+            if let Some(Sighting::Running(_)) = sightings.get(&run.run)
+                && self.is_executing()
+            {
+                sightings.insert(run.run.clone(), Sighting::Starting);
+            }
+        }
         self.around.boundary();
         Ok(sightings)
     }

@@ -6,7 +6,6 @@ use gt_core::cron::Expr;
 use gt_core::job::{Missed, Payload, Schedule};
 use gt_engine::daemon::Cause;
 use gt_engine::jobs;
-use gt_engine::settings::Settings;
 use gt_store::{BeatWord, JobPlan, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
@@ -100,8 +99,7 @@ impl Part for Timers {
 
 /// `gt cron run`.
 fn run_now(stage: &mut Stage, name: &str) -> Result<(), StoreError> {
-    // A config that cannot be read refuses the command.
-    let Ok(settings) = Settings::load(&stage.ground.town) else { return Ok(()) };
+    let settings = stage.settings_in_force();
     let stamp = stage.stamp(ANN);
     let (policy, sessions) = (settings.policy(stage.ground.town.root()), settings.session_rules());
     let rules = jobs::rules(&settings, &policy, &sessions, stamp.now);

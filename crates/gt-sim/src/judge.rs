@@ -10,7 +10,6 @@ use gt_core::readiness::Standing;
 use gt_core::run::RunState;
 use gt_core::status::Status;
 use gt_engine::dispatch::{FINISH_GRACE, lingers_until};
-use gt_engine::settings::Settings;
 use gt_store::{Outlook, Run, Store};
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,13 +18,11 @@ use crate::hunger::{Hunger, Moment, SWEPT_WITHIN};
 use crate::letters::Letters;
 use crate::model::{Bounds, Model, ModelRun};
 use crate::silence::{Now, Silences, Watch};
-use crate::stage::Stage;
+use crate::stage::{Setting, Stage};
 
 /// How much later than it could something may be noticed: a time that the clock shows again after it was set back is not
 /// expected twice.
 const OVERSLEPT: SignedDuration = SignedDuration::from_secs(5);
-/// What `witness.stall_after` is where nobody has set it, in seconds.
-const STALL_AFTER: i64 = 600;
 /// Events read at a time.
 const EVENTS_READ: usize = 512;
 
@@ -38,8 +35,8 @@ pub struct Judge {
     /// The latest that the clock has ever shown: what has come due by then is not undone by setting it back.
     latest: Timestamp,
     n_born: usize,
-    /// The policy by which the judge asks for reasons, and after how many changes of the config it was read.
-    policy: Option<(usize, Policy)>,
+    /// The policy by which the judge asks for reasons, and which of the configs that is.
+    policy: Option<(Option<usize>, Policy)>,
     pub model: Model,
     hunger: Hunger,
     silences: Silences,
@@ -134,6 +131,7 @@ impl Judge {
                     let (bead, run) = (event.bead.as_deref().unwrap_or(""), event.run.as_deref().unwrap_or(""));
                     format!("  event {} {bead} {run} {}", event.kind, event.data)
                 });
+                check_end(event, stage)?;
                 self.silences.apply(event, &self.model, &watch)?;
                 self.letters.apply(event, &self.model);
                 self.has_import |= event.data.get("imported").is_some();
@@ -258,7 +256,7 @@ impl Judge {
     pub fn check_no_stall(&mut self, stage: &Stage) -> Result<(), String> {
         let outlook = self.check_reasons(stage)?;
         let asleep = Judge::asleep_for(stage);
-        let knobs = stage.settings.last().and_then(|setting| setting.knobs.as_ref());
+        let knobs = stage.in_force().and_then(|setting| setting.knobs.as_ref());
         // Starts keep their distance; of a limit for each second it is enough to look once a second.
         let pause = knobs
             .map_or(0, |knobs| knobs.spawn_delay.max(knobs.queue.spawn_delay).max(u32::from(knobs.per_second > 0)));
@@ -303,7 +301,7 @@ impl Judge {
     pub fn check_ends(&mut self, stage: &Stage) -> Result<(), String> {
         let (now, running) = (stage.world().now(), stage.ground.runtime.running());
         let stopping = stage.ground.runtime.stopping();
-        let settings = Settings::load(&stage.ground.town).map_err(|error| error.to_string())?;
+        let settings = stage.settings_in_force();
         let max_run = settings.max_run;
         let is_past = |at: Option<Timestamp>, span: SignedDuration| at.is_some_and(|at| now >= at + span);
         for run in self.store.live_runs().map_err(|error| error.to_string())?.iter() {
@@ -364,12 +362,11 @@ impl Judge {
         inspection.damage.first().map_or(Ok(()), |damage| Err(damage.clone()))
     }
 
-    /// The policy of the config as it is; where it cannot be read, what holds in any town.
+    /// The policy of the config in force.
     fn policy(&mut self, stage: &Stage) -> Policy {
-        let town = &stage.ground.town;
-        if self.policy.as_ref().is_none_or(|(n_settings, _)| *n_settings != stage.settings.len()) {
-            let policy = Settings::load(town).map_or_else(|_| Policy::default(), |read| read.policy(town.root()));
-            self.policy = Some((stage.settings.len(), policy));
+        let at = stage.settings.iter().rposition(|setting| setting.in_force.is_some());
+        if self.policy.as_ref().is_none_or(|(known, _)| *known != at) {
+            self.policy = Some((at, stage.settings_in_force().policy(stage.ground.town.root())));
         }
         self.policy.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default()
     }
@@ -458,15 +455,12 @@ fn watch(stage: &Stage, bounds: &Bounds) -> Watch {
     Watch { read, span: bounds.stall_after, uptime: world.uptime(), set_at: world.set_at }
 }
 
-/// The widest caps that whoever has just moved can have read.
+/// The widest caps that whoever has just moved can go by: what was in force when it read the config, or came after that.
 fn bounds(stage: &Stage) -> Bounds {
     let since = stage.reads_since.unwrap_or(0);
-    let first = stage.settings.iter().rposition(|setting| setting.since <= since).unwrap_or(0);
-    let recent = &stage.settings[first..];
-    // Whoever could not read the config goes by one that it read before, whenever that was.
-    let is_spoilt = recent.iter().any(|setting| setting.knobs.is_none());
-    let all = if is_spoilt { &stage.settings[..] } else { recent };
-    let mut bounds = Bounds::widest(all.iter().filter_map(|setting| setting.knobs.as_ref()));
+    let was_in_force = |setting: &Setting| setting.in_force.is_some_and(|step| step <= since);
+    let first = stage.settings.iter().rposition(was_in_force).unwrap_or(0);
+    let mut bounds = Bounds::widest(stage.settings[first..].iter().filter_map(|setting| setting.knobs.as_ref()));
     // A start that was made ready earlier may be recorded by what held then.
     let failures = stage.settings.iter().filter_map(|setting| setting.knobs.as_ref()).map(|knobs| knobs.max_failures);
     bounds.failures = failures.max().map_or(i64::MAX, i64::from);
@@ -474,15 +468,16 @@ fn bounds(stage: &Stage) -> Bounds {
         // The distance is kept by waiting for the turn.
         (bounds.spacing, bounds.queue_spacing) = (0, bounds.queue_spacing.map(|_| 0));
     }
-    bounds.may_misread = is_spoilt;
-    if is_spoilt {
-        bounds.attempts_min = bounds.attempts_min.min(Policy::default().redispatch_attempts);
-        // Who has never read one claims nothing, but records ends by what holds in any town.
-        let initial = Policy::default();
-        bounds.attempts = bounds.attempts.max(initial.redispatch_attempts);
-        bounds.stall_after = bounds.stall_after.min(STALL_AFTER);
-        bounds.cooldown = bounds.cooldown.min(initial.redispatch_cooldown.as_secs());
-        bounds.failures = bounds.failures.max(initial.max_failures);
-    }
     bounds
+}
+
+/// A run that is recorded as dead does not live on: its bead would be given out beside it.
+fn check_end(event: &Event, stage: &Stage) -> Result<(), String> {
+    let is_death = event.kind == "run.ended" && event.data["outcome"] == "died";
+    match event.run.as_ref().filter(|_| is_death) {
+        Some(run) if stage.ground.runtime.running().contains(run) => {
+            Err(format!("{run} is recorded as dead, and lives: {}", event.data))
+        }
+        _ => Ok(()),
+    }
 }

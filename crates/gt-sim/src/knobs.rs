@@ -5,6 +5,8 @@ use std::path::Path;
 
 use fastrand::Rng;
 
+use crate::git::gates::{FORMAT, TEST};
+
 /// The two rigs, with their prefixes. In the second one polecats have worktrees.
 pub const RIGS: [(&str, &str); 2] = [("shop", "gt"), ("mill", "ml")];
 pub const AGENTS: [&str; 2] = ["ada", "bob"];
@@ -36,6 +38,45 @@ pub struct Knobs {
     pub stall_after: u32,
     pub per_second: usize,
     pub heartbeat: u32,
+    /// Further lines, for towns that need more than beads do.
+    pub more: String,
+    /// What towns of merging have besides.
+    pub merging: Option<MergeKnobs>,
+}
+
+/// The settings of merging, for each rig.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeKnobs {
+    pub batch: usize,
+    pub gates: [&'static [&'static str]; 2],
+    pub push: [bool; 2],
+    pub is_direct: [bool; 2],
+    pub asks: [bool; 2],
+}
+
+impl MergeKnobs {
+    pub fn draw(rng: &mut Rng) -> MergeKnobs {
+        const GATES: [&[&str]; 4] = [&[], &[TEST], &[TEST], &[FORMAT, TEST]];
+        let mut two = |one_in: u32| [rng.u32(0..one_in) == 0, rng.u32(0..one_in) == 0];
+        let (push, is_direct, asks) = (two(2), two(6), two(6));
+        let gates = [GATES[rng.usize(0..4)], GATES[rng.usize(0..4)]];
+        MergeKnobs { batch: [1, 2, 4, 20][rng.usize(0..4)], gates, push, is_direct, asks }
+    }
+
+    fn to_toml(&self) -> String {
+        let mut text = format!("refinery.batch = {}\nrefinery.gate_timeout = \"60s\"\n", self.batch);
+        for (n, (rig, _)) in RIGS.iter().enumerate() {
+            let merge = if self.is_direct[n] { "direct" } else { "mr" };
+            let asks = if self.asks[n] { "[\"forge\"]" } else { "[]" };
+            writeln!(
+                text,
+                "rigs.{rig}.gates = {:?}\nrigs.{rig}.push = {}\nrigs.{rig}.merge = \"{merge}\"\nrigs.{rig}.pull_request = {asks}",
+                self.gates[n], self.push[n]
+            )
+            .expect("writing to a string cannot fail");
+        }
+        text
+    }
 }
 
 /// The queue's own settings. Zero means: no limit.
@@ -83,6 +124,8 @@ impl Knobs {
             stall_after: one_of(&[20, 60, 180, 600]),
             per_second: one_of(&[0, 0, 0, 1, 3]) as usize,
             heartbeat: one_of(&[10, 60, 180]),
+            merging: None,
+            more: String::new(),
         }
     }
 
@@ -113,12 +156,14 @@ impl Knobs {
             stall_after: 600,
             per_second: 0,
             heartbeat: 60,
+            merging: None,
+            more: String::new(),
         }
     }
 
-    fn to_toml(&self) -> String {
+    pub fn to_toml(&self) -> String {
         let mut text = String::from(
-            "default_agent = \"ada\"\nruntime = \"process\"\nguards.load_per_core = 0\nguards.free_memory = \"0 MB\"\nguards.free_disk = \"0 MB\"\ncron.max_failures = 0\nlanes.cron = 2\n",
+            "default_agent = \"ada\"\nruntime = \"process\"\nguards.load_per_core = 0\nguards.max_agents = 0\nguards.free_memory = \"0 MB\"\nguards.free_disk = \"0 MB\"\ncron.max_failures = 0\nlanes.cron = 2\n",
         );
         let batch = if self.batch == 0 { "\"auto\"".to_owned() } else { self.batch.to_string() };
         let order = if self.by_priority { "priority" } else { "fifo" };
@@ -146,7 +191,7 @@ impl Knobs {
             writeln!(text, "{line}").expect("writing to a string cannot fail");
         }
         for ((rig, _), cap) in RIGS.iter().zip(self.rigs) {
-            let isolation = if *rig == "mill" { "worktree" } else { "none" };
+            let isolation = if *rig == "mill" || self.merging.is_some() { "worktree" } else { "none" };
             writeln!(text, "rigs.{rig}.isolation = \"{isolation}\"\nrigs.{rig}.max_polecats = {cap}")
                 .expect("writing to a string cannot fail");
         }
@@ -154,16 +199,12 @@ impl Knobs {
             writeln!(text, "agents.{agent}.command = [\"{agent}\"]\nagents.{agent}.max = {cap}\nagents.{agent}.speaks = \"{SPEAKS}\"")
                 .expect("writing to a string cannot fail");
         }
-        text
-    }
-
-    /// Replaces the config as a whole, as an editor does.
-    pub fn write(&self, path: &Path) {
-        replace(path, &self.to_toml());
+        text.push_str(&self.more);
+        text + &self.merging.as_ref().map(MergeKnobs::to_toml).unwrap_or_default()
     }
 }
 
-/// Replaces the config by this text.
+/// Replaces the config as a whole by this text, as an editor does.
 pub fn replace(path: &Path, text: &str) {
     let beside = path.with_extension("new");
     std::fs::write(&beside, text).expect("the town's directory can be written");

@@ -69,7 +69,7 @@ pub struct Model {
     pub is_paused: bool,
     /// Rigs that are not active.
     pub aside: BTreeMap<String, &'static str>,
-    /// Agents that are held up, until when, and whether the clock has shown that time.
+    /// What is held up, until when, and whether the clock has shown that time.
     held: BTreeMap<String, (Timestamp, bool)>,
     /// What runs must end as, because of what they have told.
     pub unable: BTreeMap<String, Unable>,
@@ -108,8 +108,6 @@ pub struct Bounds {
     pub stall_after: i64,
     /// The most starts of a context that may fail.
     pub failures: i64,
-    /// Whoever records an end may not know what language its agent speaks.
-    pub may_misread: bool,
 }
 
 impl Bounds {
@@ -138,7 +136,6 @@ impl Bounds {
             stall_after: settings.clone().map(|knobs| i64::from(knobs.stall_after)).min().unwrap_or(0),
             failures: settings.clone().map(|knobs| i64::from(knobs.max_failures)).max().unwrap_or(i64::MAX),
             cooldown: settings.map(|knobs| i64::from(knobs.cooldown)).min().unwrap_or(0),
-            may_misread: false,
         }
     }
 }
@@ -226,7 +223,7 @@ impl Model {
                 label = format!("run.ended {}", data("outcome"));
                 self.check_hold(event, &bead, &data("outcome"))?;
                 let (told, silent) = self.unspoken(event);
-                end(event, &mut bead, &data("outcome"), &data("reason"), told, silent, bounds.may_misread)?;
+                end(event, &mut bead, &data("outcome"), &data("reason"), told, silent)?;
             }
             "context.failed" => {
                 let failures = event.data.get("failures").and_then(serde_json::Value::as_i64).unwrap_or(0);
@@ -262,7 +259,10 @@ impl Model {
                 self.is_paused = false;
                 self.held.clear();
             }
-            "scheduler.freed" => self.held.clear(),
+            "scheduler.freed" => match event.data.get("what").and_then(|what| what.as_str()) {
+                Some(what) => drop(self.held.remove(what)),
+                None => self.held.clear(),
+            },
             "scheduler.held_up" => self.hold_up(event),
             "rig.parked" => drop(self.aside.insert(rig.to_owned(), "parked")),
             "rig.docked" => drop(self.aside.insert(rig.to_owned(), "docked")),
@@ -276,6 +276,9 @@ impl Model {
     fn schedule(&self, event: &Event, id: &str, bead: &mut ModelBead, by: &str, bounds: &Bounds) -> Result<(), String> {
         if by == "feed" {
             self.check_feed(id, bead)?;
+        }
+        if matches!(by, "witness" | "agent") && bead.is_held {
+            return Err(format!("{id} is queued again by its {by}, and is held"));
         }
         let is_claimed = bead.run.as_ref().is_some_and(|run| !run.is_started) && !bead.is_queued;
         let was_nobodys_fault = bead.must_queue;
@@ -316,7 +319,7 @@ impl Model {
     fn check_hold(&self, event: &Event, bead: &ModelBead, outcome: &str) -> Result<(), String> {
         let is_the_agents = Outcome::parse(outcome).is_some_and(Outcome::is_the_agents);
         let Some(run) = bead.run.as_ref().filter(|run| is_the_agents && !run.is_stopping) else { return Ok(()) };
-        match self.held.get(&run.agent) {
+        match self.held.get(&format!("agent `{}`", run.agent)) {
             Some((until, _)) if *until > event.ts => Ok(()),
             held => Err(format!("{} ended as {outcome}, and {} is held up until {held:?}", run.id, run.agent)),
         }
@@ -327,12 +330,11 @@ impl Model {
         self.held.values_mut().for_each(|(until, is_over)| *is_over |= *until <= now);
     }
 
-    /// An agent that cannot work is left alone for a while.
+    /// An agent that cannot work, or cannot be started, is left alone for a while; so is a rig, and all of the town.
     fn hold_up(&mut self, event: &Event) {
         let text = |key: &str| event.data.get(key).and_then(|value| value.as_str()).unwrap_or_default();
-        let agent = text("what").strip_prefix("agent `").and_then(|rest| rest.strip_suffix('`'));
-        if let (Some(agent), Some(until)) = (agent, gt_core::time::parse(text("until"))) {
-            self.held.insert(agent.to_owned(), (until, false));
+        if let Some(until) = gt_core::time::parse(text("until")) {
+            self.held.insert(text("what").to_owned(), (until, false));
         }
     }
 
@@ -350,8 +352,12 @@ impl Model {
         if let Some(state) = self.aside.get(&rig) {
             return Err(format!("{id} was claimed in rig {rig}, which is {state}"));
         }
-        if let Some((until, _)) = self.held.get(&agent).filter(|(until, is_over)| event.ts < *until && !is_over) {
-            return Err(format!("{id} was given to {agent}, who is held up until {until}"));
+        let scopes = [format!("agent `{agent}`"), format!("the program of agent `{agent}`"), format!("rig {rig}")];
+        for what in scopes.into_iter().chain(["dispatch".to_owned()]) {
+            let held = self.held.get(&what).filter(|(until, is_over)| event.ts < *until && !is_over);
+            if let Some((until, _)) = held {
+                return Err(format!("{id} was given to {agent}, and {what} is held up until {until}"));
+            }
         }
         if self.claimed.insert(run.clone(), id.to_owned()).is_some() {
             return Err(format!("the name {run} was given to two runs"));
@@ -458,7 +464,6 @@ fn end(
     reason: &str,
     told: Option<&Unable>,
     silent: &[Outcome],
-    may_misread: bool,
 ) -> Result<(), String> {
     let run = with_run(event, bead)?.clone();
     let outcome = Outcome::parse(outcome).ok_or("a run ended without an outcome")?;
@@ -470,7 +475,6 @@ fn end(
             // Whoever was told to stop because of what it said may have got over it meanwhile.
             (None, true) if outcome.is_the_agents() => told.is_some_and(|told| told.ever.contains(&outcome)),
             (None, true) => matches!(outcome, Outcome::Stopped | Outcome::TimedOut | Outcome::Died),
-            (None, false) if may_misread && silent.contains(&outcome) => true,
             (None, false) => told.and_then(|told| told.now).map_or(silent.contains(&outcome), |now| now == outcome),
         },
     };

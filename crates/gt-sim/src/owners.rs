@@ -4,7 +4,6 @@ use fastrand::Rng;
 use gt_core::bead::Bead;
 use gt_core::edge::{Edge, EdgeType};
 use gt_core::status::Status;
-use gt_engine::settings::Settings;
 use gt_store::{BeadPatch, FedConvoy, Filter, Going, MAYOR, NewBead, NewConvoy, NewLetter, Staging, Stamp, StoreError};
 use jiff::SignedDuration;
 
@@ -328,8 +327,7 @@ impl Visit<'_> {
     fn redispatch(&mut self) -> Result<(), StoreError> {
         let Some(bead) = self.some_beads(2)?.into_iter().next() else { return Ok(()) };
         let town = &self.stage.ground.town;
-        let Ok(settings) = Settings::load(town) else { return Ok(()) };
-        let policy = settings.policy(town.root());
+        let policy = self.stage.settings_in_force().policy(town.root());
         let answer = self.stage.store.redispatch(&bead, &policy, self.stamp)?;
         self.stage.world().tell(|| format!("the deacon gives out {bead} again: {answer:?}"));
         Ok(())

@@ -168,8 +168,15 @@ impl People {
                 Ok(())
             }
             Deed::Configure => {
-                let knobs = Knobs::draw(&mut stage.world().lock().rng);
-                stage.configure(knobs);
+                let (knobs, by_hand) = {
+                    let mut world = stage.world().lock();
+                    (Knobs::draw(&mut world.rng), world.chance(2))
+                };
+                if by_hand {
+                    stage.edit_config(knobs);
+                } else {
+                    stage.configure(knobs);
+                }
                 Ok(())
             }
         }

@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use gt_engine::daemon::Daemon;
 use gt_engine::dispatch::Dispatcher;
+use gt_engine::done::{self, NotDone, Word};
 use gt_engine::once;
+use gt_engine::refinery::{self, NotRetried};
 use gt_engine::settings::Settings;
 use gt_engine::sling::{self, BadRequest};
-use gt_engine::{Town, TownError, chain};
+use gt_engine::surroundings::{self, Surroundings};
+use gt_engine::{Town, TownError, chain, talk};
 use gt_runtime::simulated::SimulatedRuntime;
-use gt_store::{Going, Sling, SlingOutcome, Slung, Staging, Store, StoreError};
+use gt_store::{Going, Sling, SlingOutcome, Slung, Staging, Stamp, Store, StoreError, TurnState};
 
 use crate::around::Around;
+use crate::couriers;
 use crate::fleet::Fleet;
 use crate::medium::Medium;
 use crate::stage::Stage;
@@ -22,6 +27,9 @@ use crate::world::{Pid, Shared};
 /// Whom the log names for what the daemon claims, and for what somebody has asked to be started now.
 pub const DAEMON: &str = "daemon";
 pub const RUNNER: &str = "runner";
+
+/// How often `gt send --wait` looks at the store.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// What a process does.
 #[derive(Debug, Clone)]
@@ -35,8 +43,18 @@ pub enum Errand {
     Run,
     /// `gt convoy stage` and `launch`.
     Stage(Box<Staging>),
+    /// `gt done`.
+    Done(Box<Word>),
+    /// `gt refinery run`.
+    Refine,
+    /// `gt refinery retry`.
+    RetryMerge(String),
     /// `gt polecat stop`, once the order is stored.
     SeeStopped(String),
+    /// What delivers answers by the web hook of this name, as the daemon's own thread does.
+    Deliver(&'static str),
+    /// `gt send --wait`, once the message is stored.
+    Await(i64),
 }
 
 /// What every process needs to know of the town.
@@ -54,8 +72,8 @@ impl Ground {
         let pid = self.world.lock().bear(matches!(errand, Errand::Daemon));
         self.world.tell(|| format!("process {pid} is {errand:?}"));
         let ground = self.clone();
-        let strand = Strand::new(move |rope| {
-            let around = Around { world: ground.world.clone(), pid, rope: rope.clone() };
+        let strand = Strand::new(move |_| {
+            let around = ground.around(pid);
             let end = ground.work(&around, &errand);
             around.world.tell(|| format!("process {pid} ends: {:?}", end.as_ref().map_err(chain_of)));
             match end {
@@ -66,10 +84,16 @@ impl Ground {
         (pid, strand)
     }
 
+    /// What a process sees of the world.
+    pub fn around(&self, pid: Pid) -> Around {
+        Around { world: self.world.clone(), pid, medium: self.medium.clone(), passed: Arc::default(), is_steady: false }
+    }
+
     fn work(&self, around: &Around, errand: &Errand) -> Result<(), TownError> {
         let store = self.open(around)?;
         match errand {
             Errand::Daemon => self.serve(around, store),
+            Errand::Deliver(channel) => couriers::deliver(around, &self.town, store, channel),
             command => self.command(around, store, command),
         }
     }
@@ -117,25 +141,29 @@ impl Ground {
         let actor = if matches!(errand, Errand::Run) { RUNNER } else { "command" };
         let mut dispatcher = self.dispatcher(around, actor);
         match errand {
-            Errand::Daemon => {}
+            Errand::Daemon | Errand::Deliver(_) => {}
             Errand::Sling(sling) => {
-                let settings = Settings::load(&self.town)?;
+                let settings = Settings::load(&self.town, &mut store, around)?;
                 self.sling(&mut dispatcher, &mut store, &settings, sling)?;
             }
             Errand::Stage(staging) => self.stage(around, &mut dispatcher, &mut store, staging)?,
             Errand::CarryOn => {
-                if !gt_engine::surroundings::Surroundings::has_daemon(around, &self.town) {
+                if !around.has_daemon(&self.town) {
                     once::carry_on(&mut dispatcher, &mut store)?;
                 }
             }
             Errand::Run => {
                 let limits = once::Limits { starts_queued: true, ..once::Limits::default() };
-                let turn = once::Turn::take(dispatcher.around(), &self.town, limits)?;
+                let turn = once::Turn::take(dispatcher.around(), &self.town, &mut store, limits)?;
                 once::settle(&mut dispatcher, &mut store, &turn.settings)?;
                 once::run(&mut dispatcher, &mut store, turn, 0)?;
             }
+            Errand::Done(word) => return self.say_done(around, &mut store, word),
+            Errand::Refine => refine(around, &self.town)?,
+            Errand::RetryMerge(id) => return retry_merge(around, &self.town, id),
+            Errand::Await(turn) => await_turn(around, &mut dispatcher, &mut store, *turn)?,
             Errand::SeeStopped(run) => {
-                let settings = Settings::load(&self.town)?;
+                let settings = Settings::load(&self.town, &mut store, around)?;
                 once::see_stopped(&mut dispatcher, &mut store, &settings, run)?;
             }
         }
@@ -158,6 +186,18 @@ impl Ground {
         once::sling(dispatcher, store, wanted).map(|(slung, _)| slung)
     }
 
+    /// What is refused, and why, is the agent's to see.
+    fn say_done(&self, around: &Around, store: &mut Store, word: &Word) -> Result<(), TownError> {
+        let settings = Settings::load(&self.town, store, around)?;
+        let (all, stamp) = (arc(around), Stamp::new(around.world.now(), word.run.as_str()));
+        let done = done::done(&all, &self.town, &settings, store, word, &stamp);
+        around.world.tell(|| format!("`gt done` of {}: {done:?}", word.run));
+        match done {
+            Err(NotDone::Town(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Stages; whoever launches slings the first wave afterwards, and all of it has an answer.
     fn stage(
         &self,
@@ -172,7 +212,7 @@ impl Ground {
         if staged.plan.has_errors() || staging.then == Going::Stage || first.is_empty() {
             return Ok(());
         }
-        let settings = Settings::load(&self.town)?;
+        let settings = Settings::load(&self.town, store, around)?;
         let meant = match sling::members(first.clone(), &staging.words, &self.town, store, &settings) {
             Err(BadRequest::Town(error)) => return Err(error),
             Err(bad) => {
@@ -191,6 +231,35 @@ impl Ground {
     }
 }
 
+fn arc(around: &Around) -> Arc<dyn Surroundings> {
+    Arc::new(around.clone())
+}
+
+fn refine(around: &Around, town: &Town) -> Result<(), TownError> {
+    refinery::work_all(&arc(around), town, RUNNER).map(drop)
+}
+
+fn retry_merge(around: &Around, town: &Town, id: &str) -> Result<(), TownError> {
+    // A rehearsal keeps the store to itself, so nothing else moves meanwhile.
+    let steady = Around { is_steady: true, ..around.clone() };
+    let stamp = Stamp::new(around.world.now(), "ann");
+    match refinery::retry(&steady, town, id, false, &stamp) {
+        Err(NotRetried::Town(error)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Waits for the end of a turn; sees to it where no daemon does.
+fn await_turn(around: &Around, dispatcher: &mut Dispatcher, store: &mut Store, turn: i64) -> Result<(), TownError> {
+    while store.turn(turn)?.is_some_and(|turn| turn.state != TurnState::Ended) {
+        if !around.has_daemon(dispatcher.town()) {
+            talk::see_to_turns(dispatcher, store)?;
+        }
+        surroundings::pause(around, LOOK_AGAIN);
+    }
+    Ok(())
+}
+
 /// It is on its way, or there is a reason.
 fn is_answer(slung: &Slung) -> bool {
     let is_on_its_way = matches!(slung.outcome, SlingOutcome::Scheduled | SlingOutcome::AlreadyScheduled);
@@ -204,9 +273,12 @@ fn chain_of(error: &TownError) -> String {
 /// What the world does to a process, and what a command is refused by rule; anything else is a defect.
 fn is_expected(error: &TownError) -> bool {
     match error {
-        TownError::Store(StoreError::Refused(_) | StoreError::NoBead { .. } | StoreError::NoRig { .. })
+        TownError::Store(
+            StoreError::Refused(_) | StoreError::NoBead { .. } | StoreError::NoRig { .. } | StoreError::NoMerge { .. },
+        )
+        | TownError::Merge(_)
+        | TownError::Worktree(_)
         | TownError::Config(_)
-        | TownError::NoConfig { .. }
         | TownError::Runtime(_) => true,
         TownError::Store(error) => Stage::is_outage(error),
         _ => false,

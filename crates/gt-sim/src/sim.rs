@@ -4,9 +4,11 @@ use std::fmt;
 
 use crate::agents::Agents;
 use crate::clockwork;
+use crate::conversations;
 use crate::coverage::Coverage;
 use crate::imports::Imports;
 use crate::judge::Judge;
+use crate::merging;
 use crate::owners::Owners;
 use crate::part::Part;
 use crate::people::People;
@@ -25,8 +27,38 @@ pub struct Plan {
     pub on_disk: bool,
     /// Whether the story is wanted.
     pub tells: bool,
-    /// A town of jobs instead of beads.
-    pub of_jobs: bool,
+    pub towns: Towns,
+}
+
+/// What the simulated towns have to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Towns {
+    #[default]
+    Beads,
+    /// Scheduled jobs, with clocks that jump.
+    Jobs,
+    /// Sessions, with heartbeats and deliveries.
+    Sessions,
+    /// Polecats that commit, a refinery, and a simulated git.
+    Merging,
+}
+
+impl Towns {
+    pub const ALL: [Towns; 4] = [Towns::Beads, Towns::Jobs, Towns::Sessions, Towns::Merging];
+
+    /// The option of `cargo xtask sim` that chooses them.
+    pub fn flag(self) -> Option<&'static str> {
+        match self {
+            Towns::Beads => None,
+            Towns::Jobs => Some("--jobs"),
+            Towns::Sessions => Some("--sessions"),
+            Towns::Merging => Some("--merging"),
+        }
+    }
+
+    pub fn by_flag(flag: &str) -> Option<Towns> {
+        Towns::ALL.into_iter().find(|towns| towns.flag() == Some(flag))
+    }
 }
 
 /// A seed that found something.
@@ -40,11 +72,12 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { seed, n_steps, on_disk, of_jobs, .. } = self.plan;
-        let (disk, jobs) = (if on_disk { " --disk" } else { "" }, if of_jobs { " --jobs" } else { "" });
+        let Plan { seed, n_steps, on_disk, towns, .. } = self.plan;
+        let disk = if on_disk { " --disk" } else { "" };
+        let towns = towns.flag().map(|flag| format!(" {flag}")).unwrap_or_default();
         write!(
             f,
-            "seed {seed}, step {}: {} — repeat with `cargo xtask sim --seed {seed} --steps {n_steps}{disk}{jobs}`",
+            "seed {seed}, step {}: {} — repeat with `cargo xtask sim --seed {seed} --steps {n_steps}{disk}{towns}`",
             self.step, self.what
         )
     }
@@ -60,10 +93,21 @@ pub struct Report {
 
 /// Runs one seed.
 pub fn run(plan: Plan) -> Result<Report, Box<Failure>> {
-    if plan.of_jobs {
-        let clockwork::Report { n_starts, story, .. } = clockwork::run(plan)?;
-        return Ok(Report { n_runs: n_starts, story, coverage: Coverage::default() });
+    match plan.towns {
+        Towns::Beads => run_beads(plan),
+        Towns::Jobs => {
+            let clockwork::Report { n_starts, story, .. } = clockwork::run(plan)?;
+            Ok(Report { n_runs: n_starts, story, coverage: Coverage::default() })
+        }
+        Towns::Merging => merging::run(plan),
+        Towns::Sessions => {
+            let conversations::Report { n_runs, story } = conversations::run(plan)?;
+            Ok(Report { n_runs, story, coverage: Coverage::default() })
+        }
     }
+}
+
+fn run_beads(plan: Plan) -> Result<Report, Box<Failure>> {
     let mut sim = Sim::new(plan);
     let verdict = sim.chaos().and_then(|()| sim.peace());
     match verdict {

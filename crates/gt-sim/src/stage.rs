@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use gt_core::rig::{Rig, RigState};
 use gt_engine::Town;
+use gt_engine::config::{Config, digest};
 use gt_engine::daemon::Cause;
+use gt_engine::in_force;
+use gt_engine::settings::Settings;
 use gt_runtime::simulated::SimulatedRuntime;
 use gt_store::{Stamp, Store, StoreError};
 use tempfile::TempDir;
@@ -15,14 +18,16 @@ use crate::knobs::{Knobs, RIGS, replace};
 use crate::medium::Medium;
 use crate::processes::{Errand, Ground, ring_after_commit};
 use crate::strand::{Halt, Strand};
-use crate::world::{Pid, Shared};
+use crate::world::{Aside, Pid, Shared};
 
-/// The config as people have left it, since a step.
+/// The config as people have left it.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    pub since: usize,
     /// `None`: it cannot be read.
     pub knobs: Option<Knobs>,
+    text: String,
+    /// Since which step it has been in force; `None`: it is not yet, or never was.
+    pub in_force: Option<usize>,
 }
 
 pub struct Stage {
@@ -31,6 +36,8 @@ pub struct Stage {
     /// The store as people's and agents' commands open it.
     pub store: Store,
     pub settings: Vec<Setting>,
+    /// The store without its faults, for whoever looks on and for what must be there from the start.
+    kept: Store,
     /// Since when whoever made the last move can have read the config by which it did.
     pub reads_since: Option<usize>,
     _dir: TempDir,
@@ -46,27 +53,37 @@ impl Stage {
         let medium = if on_disk { Medium::Disk(town.store_path()) } else { Medium::memory() };
         let mut store = medium.open().expect("nothing is wrong yet");
         for (name, prefix) in RIGS {
-            store.add_rig(&rig(name, prefix, &town), &stamp).expect("the rig is new");
+            let rig = rig(name, prefix, &town);
+            std::fs::create_dir_all(&rig.path).expect("the town's directory can be written");
+            store.add_rig(&rig, &stamp).expect("the rig is new");
         }
         let knobs = Knobs::draw(&mut world.lock().rng);
-        knobs.write(&town.config_path());
+        let kept = medium.open().expect("nothing is wrong yet");
         let gate_world = world.clone();
         store.set_gate(Box::new(move |moment| weigh(&mut gate_world.lock(), moment)));
         ring_after_commit(&world, &mut store);
         let runtime = SimulatedRuntime::default();
         runtime.ignore_stops(true);
-        Stage {
+        let mut stage = Stage {
             ground: Ground { world, town, medium, runtime },
             strands: BTreeMap::new(),
             store,
-            settings: vec![Setting { since: 0, knobs: Some(knobs) }],
+            settings: Vec::new(),
+            kept,
             reads_since: None,
             _dir: dir,
-        }
+        };
+        stage.configure(knobs);
+        stage
     }
 
     pub fn world(&self) -> &Shared {
         &self.ground.world
+    }
+
+    /// The store without its faults.
+    pub fn look(&mut self) -> &mut Store {
+        &mut self.kept
     }
 
     pub fn stamp(&self, who: &str) -> Stamp {
@@ -112,11 +129,16 @@ impl Stage {
         let end = strand.go_on();
         if let Some(end) = end {
             self.strands.remove(&pid);
-            self.world().lock().bury(pid);
             if let Err(why) = end {
                 self.world().violation(why);
             }
+            self.end_process(pid);
         }
+        let dying = std::mem::take(&mut self.world().lock().dying);
+        for pid in dying {
+            self.end_process(pid);
+        }
+        self.note_in_force();
     }
 
     /// Kills a process where it stands.
@@ -124,19 +146,59 @@ impl Stage {
         if let Some(strand) = self.strands.remove(&pid) {
             self.world().tell(|| format!("process {pid} is killed"));
             strand.kill();
-            self.world().lock().bury(pid);
+            self.end_process(pid);
         }
+    }
+
+    /// A thread tells its process that it has ended; a process takes all its threads with it.
+    fn end_process(&mut self, pid: Pid) {
+        let owner = self.world().lock().threads.remove(&pid);
+        if let Some(owner) = owner {
+            if let Some(process) = self.world().lock().processes.get_mut(&owner) {
+                process.has_mail = true;
+            }
+            return;
+        }
+        let is_its = |(thread, owner): (&Pid, &Pid)| (*owner == pid).then_some(*thread);
+        let threads: Vec<Pid> = self.world().lock().threads.iter().filter_map(is_its).collect();
+        for one in threads.into_iter().chain([pid]) {
+            if let Some(strand) = self.strands.remove(&one) {
+                strand.kill();
+            }
+            self.world().lock().threads.remove(&one);
+        }
+        self.world().lock().bury(pid);
     }
 
     /// Does a piece of work that a process has left to a thread; says whether there was one.
     pub fn step_aside(&mut self) -> bool {
         let aside = self.world().lock().asides.pop_front();
         let Some(aside) = aside else { return false };
+        if self.world().lock().git.is_used() {
+            self.launch_thread(aside);
+            return true;
+        }
         (aside.work)();
         if let Some(process) = self.world().lock().processes.get_mut(&aside.owner) {
             process.has_mail = true;
         }
+        self.note_in_force();
         true
+    }
+
+    /// Lets such a piece of work move by itself, with whatever can happen in between.
+    fn launch_thread(&mut self, aside: Aside) {
+        let thread = {
+            let mut world = self.ground.world.lock();
+            let thread = world.new_pid();
+            world.threads.insert(thread, aside.owner);
+            thread
+        };
+        let strand = Strand::new(move |_| {
+            (aside.work)();
+            Ok(())
+        });
+        self.strands.insert(thread, strand);
     }
 
     /// Writes something that is heard of before it can be seen: whoever listens looks, sees nothing and sleeps on.
@@ -160,16 +222,25 @@ impl Stage {
         idle.min()
     }
 
-    /// People change the config, and whoever watches it hears of that.
+    /// People change the config by `gt config`: it counts at once, and whoever watches the file hears of it.
     pub fn configure(&mut self, knobs: Knobs) {
+        self.write_config(knobs);
+        let (text, stamp) = (self.settings.last().map(|last| last.text.clone()), self.stamp("people"));
+        in_force::keep_at_once(&self.ground.town, &mut self.kept, &text.unwrap_or_default(), &stamp)
+            .expect("it is written without faults");
+        self.note_in_force();
+        self.tell_config();
+    }
+
+    /// People edit the file: what drops caps counts after a while.
+    pub fn edit_config(&mut self, knobs: Knobs) {
         self.write_config(knobs);
         self.tell_config();
     }
 
-    /// The config is changed; nobody has heard of it yet.
+    /// The file is changed; nobody has heard of it yet.
     pub fn write_config(&mut self, knobs: Knobs) {
-        knobs.write(&self.ground.town.config_path());
-        self.note_config(Some(knobs));
+        self.replace_config(knobs.to_toml(), Some(knobs));
     }
 
     pub fn tell_config(&self) {
@@ -178,15 +249,44 @@ impl Stage {
 
     /// People break the config.
     pub fn spoil_config(&mut self) {
-        replace(&self.ground.town.config_path(), "scheduler = [\n");
-        self.note_config(None);
+        let is_empty = self.world().lock().chance(2);
+        self.replace_config(if is_empty { "" } else { "scheduler = [\n" }.to_owned(), None);
         self.tell_config();
     }
 
-    fn note_config(&mut self, knobs: Option<Knobs>) {
-        let since = self.ground.world.lock().step;
-        self.settings.push(Setting { since, knobs });
-        self.world().tell(|| format!("the config is now {:?}", self.settings.last().and_then(|s| s.knobs.as_ref())));
+    fn replace_config(&mut self, text: String, knobs: Option<Knobs>) {
+        replace(&self.ground.town.config_path(), &text);
+        {
+            let mut world = self.ground.world.lock();
+            world.config_changed_at = world.now();
+        }
+        self.world().tell(|| format!("the config is now {knobs:?}"));
+        self.settings.push(Setting { knobs, text, in_force: None });
+    }
+
+    /// Notes which of the configs is in force by now.
+    fn note_in_force(&mut self) {
+        if self.settings.last().is_none_or(|last| last.in_force.is_some()) {
+            return;
+        }
+        let kept = self.kept.kept_config().expect("it is looked at without faults");
+        let is_kept = |setting: &Setting| kept.as_ref().is_some_and(|kept| kept.digest == digest(&setting.text));
+        let step = self.ground.world.lock().step;
+        let known = self.settings.iter().rposition(|setting| setting.in_force.is_some());
+        if let Some(at) = self.settings.iter().rposition(is_kept).filter(|at| Some(*at) > known) {
+            self.settings[at].in_force = Some(step);
+        }
+    }
+
+    /// The config in force.
+    pub fn in_force(&self) -> Option<&Setting> {
+        self.settings.iter().rfind(|setting| setting.in_force.is_some())
+    }
+
+    /// What commands of people go by.
+    pub fn settings_in_force(&self) -> Settings {
+        let text = self.in_force().map(|setting| setting.text.as_str()).unwrap_or_default();
+        Settings::new(Config::parse(text).expect("only what can be read is in force"))
     }
 
     /// Whether a command of a person or an agent was refused for a reason that lies in the world, not in the command.
@@ -205,7 +305,7 @@ pub fn rig(name: &str, prefix: &str, town: &Town) -> Rig {
     Rig {
         name: name.to_owned(),
         prefix: prefix.to_owned(),
-        path: town.root().display().to_string(),
+        path: town.root().join(name).display().to_string(),
         url: None,
         branch: "main".to_owned(),
         state: RigState::Active,

@@ -4,6 +4,7 @@
 //! strand that is killed goes no further than where it stands, as a process does.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +39,23 @@ enum Order {
 
 /// What is thrown through a strand that is killed.
 struct Killed;
+
+thread_local! {
+    /// The end of the strand whose thread this is.
+    static OWN: RefCell<Option<Rope>> = const { RefCell::new(None) };
+}
+
+/// Whether this is a strand, and not the simulation itself.
+pub fn is_strand() -> bool {
+    OWN.with_borrow(Option::is_some)
+}
+
+/// Stops this strand here until it is told to go on. The simulation itself does not stop.
+pub fn halt(at: Halt) {
+    if let Some(rope) = OWN.with_borrow(Clone::clone) {
+        rope.halt(at);
+    }
+}
 
 /// The handle by which a strand is moved.
 pub struct Strand {
@@ -82,6 +100,7 @@ impl Strand {
         let thread = thread::spawn(move || {
             let is_begun = matches!(rope.orders.lock().unwrap_or_else(PoisonError::into_inner).recv(), Ok(Order::GoOn));
             if is_begun {
+                OWN.set(Some(rope.clone()));
                 let end = catch_unwind(AssertUnwindSafe(|| work(&rope))).unwrap_or_else(|thrown| end_of(&*thrown));
                 rope.words.send(Word::Over(end)).unwrap_or_default();
             }

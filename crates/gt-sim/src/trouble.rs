@@ -14,6 +14,8 @@ use crate::world::Pid;
 
 /// One runs the town, and one waits for its end; or two run it, where the lock does not hold.
 const DAEMONS_MAX: usize = 2;
+/// Daemons that wait for room on the disk make fewer moves than this until they come to rest.
+const RETRY_MOVES_MAX: usize = 2_000;
 
 /// Processes come, go and are killed; clocks are set.
 pub struct Trouble;
@@ -24,7 +26,7 @@ impl Part for Trouble {
     }
 
     fn act(&mut self, stage: &mut Stage) {
-        let deed = stage.world().lock().rng.u32(0..20);
+        let deed = stage.world().lock().rng.u32(0..21);
         match deed {
             0..9 if stage.n_daemons() < DAEMONS_MAX => start_daemon(stage),
             0..11 => pay_owed_news(stage.world()),
@@ -32,6 +34,7 @@ impl Part for Trouble {
             14 => stop_daemon(stage),
             15 => all_agents_die(stage),
             16..19 => set_clock(stage),
+            19 => fill_disk(stage),
             _ => restart_machine(stage),
         }
     }
@@ -116,6 +119,34 @@ fn restart_machine(stage: &mut Stage) {
 }
 
 /// Unless this is a town that never has one.
+/// The disk is full for a while. Daemons may retry, but each comes to rest in between.
+fn fill_disk(stage: &mut Stage) {
+    let refusal = stage.world().lock().faults.refusal;
+    if refusal == 0 {
+        return;
+    }
+    stage.world().tell(|| "the disk is full".to_owned());
+    stage.world().lock().faults.refusal = 1;
+    for seconds in [0, 1, 10, 60] {
+        stage.world().lock().pass(Duration::from_secs(seconds));
+        let is_busy = (0..RETRY_MOVES_MAX).all(|_| step_daemon(stage));
+        if is_busy {
+            stage.world().violation("the disk is full, and a daemon retries without a pause".to_owned());
+            break;
+        }
+    }
+    stage.world().lock().faults.refusal = refusal;
+    stage.world().tell(|| "there is room again".to_owned());
+}
+
+/// Lets a daemon move; says whether one could.
+fn step_daemon(stage: &mut Stage) -> bool {
+    let is_daemon = |pid: &Pid| stage.world().lock().processes.get(pid).is_some_and(|process| process.is_daemon);
+    let Some(pid) = stage.ready_strands().into_iter().find(is_daemon) else { return false };
+    stage.step_strand(pid);
+    true
+}
+
 fn start_daemon(stage: &mut Stage) {
     let no_daemon = stage.world().lock().faults.no_daemon;
     if !no_daemon {

@@ -12,7 +12,9 @@ use fastrand::Rng;
 use gt_engine::daemon::Cause;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::couriers::Posting;
 use crate::faults::Faults;
+use crate::git::GitWorld;
 use crate::model::Unable;
 use crate::silence::Sign;
 
@@ -32,6 +34,9 @@ pub struct Aside {
     pub work: Box<dyn FnOnce() + Send>,
 }
 
+/// What looks at the store after each commit of a process, before any other can move.
+pub type Witness = Arc<Mutex<dyn FnMut(Pid) + Send>>;
+
 /// A process of the town.
 #[derive(Default)]
 pub struct Process {
@@ -42,6 +47,8 @@ pub struct Process {
     /// Whether it hears of writes to the store and the config.
     pub is_listening: bool,
     pub is_daemon: bool,
+    /// Whether it delivers answers, and hears of writes to the store.
+    pub is_courier: bool,
     /// Since when it can have read the config: its birth, or for a daemon when it last woke up.
     pub reads_since: usize,
 }
@@ -71,6 +78,11 @@ pub struct World {
     pub town: Option<Pid>,
     /// Whom a wake-up by name reaches: whoever has asked for it last.
     pub bell: Option<Pid>,
+    /// Threads that move by themselves, with the process that each is of.
+    pub threads: BTreeMap<Pid, Pid>,
+    /// Processes that have just died, at whatever a thread of theirs was.
+    pub dying: Vec<Pid>,
+    pub git: GitWorld,
     pub asides: VecDeque<Aside>,
     pub places: BTreeMap<PathBuf, Place>,
     /// Who has missed news of an end and has not been told so.
@@ -99,6 +111,13 @@ pub struct World {
     pub mover: Option<Pid>,
     /// When the clock was set last.
     pub set_at: Duration,
+    /// When the config file changed last, by the clock of then.
+    pub config_changed_at: Timestamp,
+    pub witness: Option<Witness>,
+    /// What was posted to receivers since the judge looked.
+    pub posts: Vec<Posting>,
+    /// Processes that deliver answers.
+    pub couriers: BTreeSet<Pid>,
     /// What must not be, seen by those who are not the judge.
     pub violations: Vec<String>,
     /// What has happened, if somebody wants to know.
@@ -123,6 +142,9 @@ impl Shared {
             turn: None,
             town: None,
             bell: None,
+            threads: BTreeMap::new(),
+            dying: Vec::new(),
+            git: GitWorld::default(),
             asides: VecDeque::new(),
             places: BTreeMap::new(),
             owed_news: BTreeSet::new(),
@@ -139,6 +161,10 @@ impl Shared {
             launched: Vec::new(),
             mover: None,
             set_at: Duration::ZERO,
+            config_changed_at: EPOCH.parse().expect("it is a time"),
+            witness: None,
+            posts: Vec::new(),
+            couriers: BTreeSet::new(),
             violations: Vec::new(),
             story: tells.then(Vec::new),
         })))
@@ -158,6 +184,14 @@ impl Shared {
         let (step, now) = (world.step, world.now());
         if let Some(story) = &mut world.story {
             story.push(format!("{step:>4} {now} {}", words()));
+        }
+    }
+
+    /// A process has committed something.
+    pub fn note_commit(&self, pid: Pid) {
+        let witness = self.lock().witness.clone();
+        if let Some(witness) = witness {
+            (witness.lock().unwrap_or_else(PoisonError::into_inner))(pid);
         }
     }
 
@@ -208,10 +242,15 @@ impl World {
         format!("run-{:05}", self.n_runs)
     }
 
-    pub fn bear(&mut self, is_daemon: bool) -> Pid {
+    pub fn new_pid(&mut self) -> Pid {
         self.n_pids += 1;
-        self.processes.insert(self.n_pids, Process { is_daemon, reads_since: self.step, ..Process::default() });
         self.n_pids
+    }
+
+    pub fn bear(&mut self, is_daemon: bool) -> Pid {
+        let pid = self.new_pid();
+        self.processes.insert(pid, Process { is_daemon, reads_since: self.step, ..Process::default() });
+        pid
     }
 
     /// A process is gone, with all that the kernel takes back from it.
@@ -236,8 +275,12 @@ impl World {
 
     /// Everybody who watches the town's files hears of it.
     pub fn post_all(&mut self, cause: impl Fn() -> Cause) {
-        let listening: Vec<Pid> =
-            self.processes.iter().filter(|(_, process)| process.is_listening).map(|(pid, _)| *pid).collect();
+        let listening: Vec<Pid> = self
+            .processes
+            .iter()
+            .filter(|(_, process)| process.is_listening || process.is_courier)
+            .map(|(pid, _)| *pid)
+            .collect();
         for pid in listening {
             self.post(pid, cause());
         }

@@ -3,6 +3,11 @@
 #[path = "it/clocks.rs"]
 mod clocks;
 
+#[path = "it/config.rs"]
+mod config;
+#[path = "it/failing_store.rs"]
+mod failing_store;
+
 #[path = "it/found.rs"]
 mod found;
 
@@ -14,3 +19,6 @@ mod races;
 
 #[path = "it/fuzz.rs"]
 mod fuzz;
+
+#[path = "it/git.rs"]
+mod git;

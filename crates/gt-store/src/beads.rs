@@ -243,7 +243,9 @@ impl Store {
                 if edit(&mut bead)? {
                     bead.updated_at = Some(stamp.now);
                     ledger.rewrite(key, &bead)?;
-                    events::append(tx, stamp, event, Some(id), &move_data(&bead, &from))?;
+                    if !(matches!(event, EventType::BeadClosed) && gt_core::defect!("close-without-event")) {
+                        events::append(tx, stamp, event, Some(id), &move_data(&bead, &from))?;
+                    }
                     merges::follow(tx, key, id, event, stamp)?;
                     changed.push(id.clone());
                 }

@@ -23,5 +23,6 @@ pub(crate) mod sling;
 pub(crate) mod staging;
 pub(crate) mod steps;
 pub(crate) mod tellings;
+pub(crate) mod troubles;
 pub(crate) mod unfinished;
 pub(crate) mod witness;

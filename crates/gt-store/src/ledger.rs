@@ -262,6 +262,8 @@ impl<'tx> Ledger<'tx> {
                 match kind {
                     _ if delta == 0 => {}
                     EdgeType::ParentChild => self.change(source, |node| node.blocked_parents += delta)?,
+                    _ if delta < 0 && gt_core::defect!("close-frees-nobody") => {}
+                    _ if delta > 0 && gt_core::defect!("reopened-blocker-ignored") => {}
                     _ => self.change(source, |node| node.holding += delta)?,
                 }
             }
@@ -364,7 +366,7 @@ pub(crate) fn wake_due(tx: &Connection, now: Timestamp) -> Result<()> {
     )?;
     let due: Vec<Key> =
         query.query_map(params![micros(now), WAKE_MAX], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    if due.is_empty() {
+    if due.is_empty() || gt_core::defect!("deferral-never-ends") {
         return Ok(());
     }
     let mut ledger = Ledger::new(tx, now);

@@ -5,6 +5,7 @@
 
 mod beads;
 mod check;
+mod config;
 mod dispatch;
 mod error;
 mod events;
@@ -23,6 +24,7 @@ mod store;
 
 pub use beads::{BeadPatch, Changed, NewBead};
 pub use check::{Disagreement, Inspection};
+pub use config::{ChangedConfig, DroppedLimit, KeptConfig, NewConfig, SeenConfig, Via};
 pub use dispatch::check::Figure;
 pub use dispatch::claim::{Advance, Assignment, Claimant, Claimed, Findings, Kinds};
 pub use dispatch::convoys::{Checked, ConvoyProgress, NewConvoy, Withdrawn};
@@ -52,7 +54,7 @@ pub use notices::{Notice, Tries};
 pub use query::{Filter, Listing, ReadyFilter, TreeNode, View};
 pub use sessions::arrive::{Address, NewMessage, SendOutcome, Sent};
 pub use sessions::claim::{FireOf, LaneFigure, Turn};
-pub use sessions::outbox::Parcel;
+pub use sessions::outbox::{FailingChannel, Parcel};
 pub use sessions::reason::ABOUT_TO_START;
 pub use sessions::stop::Stopped;
 pub use sessions::turns::{TurnState, TurnView};

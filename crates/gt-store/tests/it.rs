@@ -2,6 +2,8 @@
 
 #[path = "it/exercise/claims.rs"]
 mod claims;
+#[path = "it/exercise/config.rs"]
+mod config;
 #[path = "it/sessions/desk.rs"]
 mod desk;
 #[path = "it/dispatch/alarms.rs"]
@@ -12,8 +14,6 @@ mod dispatch_claims;
 mod dispatch_contexts;
 #[path = "it/dispatch/convoys.rs"]
 mod dispatch_convoys;
-#[path = "it/dispatch/cost.rs"]
-mod dispatch_cost;
 #[path = "it/dispatch/deacon.rs"]
 mod dispatch_deacon;
 #[path = "it/dispatch/merges.rs"]
@@ -34,6 +34,8 @@ mod dispatch_step_by_step;
 mod dispatch_steps;
 #[path = "it/dispatch/tellings.rs"]
 mod dispatch_tellings;
+#[path = "it/dispatch/troubles.rs"]
+mod dispatch_troubles;
 #[path = "it/exercise/edges.rs"]
 mod edges;
 #[path = "it/exercise/events.rs"]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::cli::{Cli, Command, Globals};
+use crate::cli::{self, Cli, Command, Globals};
 use crate::cmd::bead::{BeadArgs, BeadCommand};
 use crate::cmd::explain::ExplainArgs;
 use crate::failure::reword;
@@ -51,6 +51,11 @@ enum BdCommand {
     #[command(flatten)]
     Bead(Box<BeadCommand>),
     Explain(ExplainArgs),
+}
+
+/// Whether a command line changes nothing.
+pub(crate) fn is_read_only(arguments: &[OsString]) -> bool {
+    cli::is_read_only(Bd::command(), Some("bead"), arguments)
 }
 
 /// Whether the binary was called by this name.

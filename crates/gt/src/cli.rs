@@ -136,6 +136,75 @@ enum QuickCommand {
     Sling(Box<sling::SlingArgs>),
 }
 
+/// Commands that change nothing. With `--dry-run` they do what they always do: what they print is so, and not what would be.
+const READ_ONLY: &[&str] = &[
+    "activity",
+    "bead activity",
+    "bead blocked",
+    "bead comment list",
+    "bead dep tree",
+    "bead explain",
+    "bead label list",
+    "bead list",
+    "bead ready",
+    "bead show",
+    "completions",
+    "config get",
+    "config list",
+    "convoy list",
+    "convoy status",
+    "convoy stranded",
+    "cron list",
+    "cron next",
+    "cron runs",
+    "cron show",
+    "daemon logs",
+    "daemon status",
+    "daemon unit",
+    "doctor",
+    "explain",
+    "formula list",
+    "formula show",
+    "heartbeat logs",
+    "heartbeat status",
+    "lane list",
+    "mail inbox",
+    "polecat list",
+    "polecat logs",
+    "polecat peek",
+    "polecat show",
+    "queue list",
+    "queue status",
+    "ready",
+    "refinery list",
+    "refinery show",
+    "refinery status",
+    "rig list",
+    "rig show",
+    "scheduler list",
+    "scheduler status",
+    "session list",
+    "session show",
+    "show",
+    "status",
+    "trace",
+];
+
+/// The options by which some of them change something after all.
+const CHANGING: [&str; 2] = ["claim", "fix"];
+
+/// Whether a command line changes nothing. `group` is what its first word is a part of.
+pub(crate) fn is_read_only(command: clap::Command, group: Option<&str>, arguments: &[OsString]) -> bool {
+    let Ok(matches) = command.try_get_matches_from(arguments) else { return false };
+    let (mut words, mut at) = (Vec::from_iter(group), &matches);
+    while let Some((word, below)) = at.subcommand() {
+        words.push(word);
+        at = below;
+    }
+    let changes = |option: &&str| at.try_get_one::<bool>(option).ok().flatten() == Some(&true);
+    READ_ONLY.contains(&words.join(" ").as_str()) && !CHANGING.iter().any(changes)
+}
+
 impl Cli {
     /// Reads a command line.
     pub(crate) fn read(arguments: &[OsString]) -> Result<Cli, clap::Error> {

@@ -1,21 +1,27 @@
 //! What every verb needs: the town, who is asking, the time, and where answers go.
 
+use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use gt_core::plan::Side;
 use gt_engine::config::Config;
+use gt_engine::in_force::{self, InForce, Notice};
 use gt_engine::lock::Lock;
 use gt_engine::refinery::Worked;
 use gt_engine::settings::Settings;
 use gt_engine::surroundings::Machine;
-use gt_engine::{Town, TownError, once, refinery};
+use gt_engine::{Town, once, refinery};
 use gt_store::{Kinds, Stamp, Store};
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::cli::Globals;
 use crate::failure::{Failure, Kind};
+
+/// What a dry run says before anything else.
+const DRY_RUN: &str = "Dry run, nothing is changed. This would happen:\n";
 
 /// What there is to carry on after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +35,16 @@ pub(crate) enum After {
 #[derive(Debug)]
 pub(crate) struct Context {
     globals: Globals,
+    /// Whether a dry run has said that it is one.
+    has_said_dry: Cell<bool>,
+    /// What was said of a config that is not in force.
+    warning: RefCell<Option<String>>,
 }
 
 #[expect(clippy::unused_self, reason = "a verb asks its context, whether or not that has to look it up")]
 impl Context {
     pub(crate) fn new(globals: Globals) -> Context {
-        Context { globals }
+        Context { globals, has_said_dry: Cell::new(false), warning: RefCell::default() }
     }
 
     pub(crate) fn town(&self) -> Result<Town, Failure> {
@@ -55,14 +65,53 @@ impl Context {
         Ok(if self.is_dry_run() { store.rehearse()? } else { store })
     }
 
-    /// The settings of dispatch; a config that cannot be read is an error here, never a guess.
+    /// The settings in force. Where no good config was ever known that is an error, never a guess.
     pub(crate) fn settings(&self, town: &Town) -> Result<Settings, Failure> {
-        Ok(Settings::new(town.config_file().load().map_err(TownError::from)?))
+        self.settings_in(town, &mut town.open_store()?)
+    }
+
+    /// The same where a store is open already.
+    pub(crate) fn settings_in(&self, town: &Town, store: &mut Store) -> Result<Settings, Failure> {
+        Ok(Settings::new(self.config(town, store)?))
     }
 
     /// The same for agents: that somebody has broken the config must not keep them from ending.
-    pub(crate) fn settings_or_defaults(&self, town: &Town) -> Settings {
-        self.settings(town).unwrap_or_else(|_| Settings::new(Config::default()))
+    pub(crate) fn settings_or_defaults(&self, town: &Town, store: &mut Store) -> Settings {
+        self.settings_in(town, store).unwrap_or_else(|_| Settings::new(Config::default()))
+    }
+
+    /// The config in force. Where that is not what the file says, the command says so.
+    pub(crate) fn config(&self, town: &Town, store: &mut Store) -> Result<Config, Failure> {
+        // A rehearsal elsewhere in this command may have the store's one right to write.
+        let ask = if self.is_dry_run() { in_force::look } else { in_force::load };
+        let InForce { config, notice, .. } = ask(town, store, &*Machine::here())?;
+        if let Some(notice) = notice {
+            self.warn(&notice);
+        }
+        Ok(config)
+    }
+
+    /// The same for what is left to others; where no good config is known, they say so.
+    pub(crate) fn note_config(&self, town: &Town, store: &mut Store) {
+        self.config(town, store).map(drop).unwrap_or_default();
+    }
+
+    /// Says once that the last good config is in force. A caller who wants JSON gets it beside an answer, never beside an
+    /// error, which must stand alone.
+    fn warn(&self, notice: &Notice) {
+        let hint = notice.hint().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+        let words = format!("warning: {}{hint}", notice.words());
+        if self.warning.borrow().is_none() && !self.wants_json() {
+            self.note(&words);
+        }
+        self.warning.replace(Some(words));
+    }
+
+    /// Says what had to wait for the answer.
+    pub(crate) fn note_warning(&self) {
+        if let Some(words) = self.warning.take().filter(|_| self.wants_json()) {
+            self.note(&words);
+        }
     }
 
     /// In direct mode and without a daemon, what a command has made possible is started by that command. // SPEC P2
@@ -72,7 +121,7 @@ impl Context {
             return Ok(());
         }
         if after == After::Command {
-            let policy = self.settings(town)?.policy(town.root());
+            let policy = self.settings_in(town, store)?.policy(town.root());
             let has_queued = policy.starts(Side::Queue) && store.has_ready_contexts(Kinds::Queued, self.now())?;
             if policy.is_deferred || has_queued {
                 self.note_missing_daemon(town);
@@ -83,7 +132,7 @@ impl Context {
                 return Ok(());
             }
         }
-        let report = once::carry_on(&mut once::dispatcher(town, &self.actor()), store)?;
+        let report = once::carry_on(&mut once::dispatcher(town, store, &self.actor()), store)?;
         for one in report.started.iter().filter(|_| after == After::Command) {
             self.note(&format!("{} is on it: {} {}", one.polecat.name, one.bead, one.title));
         }
@@ -96,7 +145,7 @@ impl Context {
         let has_changed = |worked: &Worked| !worked.merged.is_empty() || !worked.returned.is_empty();
         // Before it failed it may have merged something.
         if tried.as_ref().map_or(true, |tried| tried.iter().any(|(_, worked)| has_changed(worked))) {
-            once::carry_on(&mut once::dispatcher(town, &self.actor()), store)?;
+            once::carry_on(&mut once::dispatcher(town, store, &self.actor()), store)?;
         }
         tried?;
         Ok(())
@@ -152,16 +201,24 @@ impl Context {
         self.globals.json
     }
 
-    /// Prints for people; colours vanish where they are not wanted.
+    /// Prints for people; colours vanish where they are not wanted. A dry run first says that it is one.
     pub(crate) fn say(&self, text: &str) -> Result<(), Failure> {
         let mut out = anstream::stdout();
+        if self.is_dry_run() && !self.has_said_dry.replace(true) {
+            finish(out.write_all(DRY_RUN.as_bytes()))?;
+        }
         finish(out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
     }
 
-    /// Prints one JSON value on a line.
+    /// Prints one JSON value on a line; that of a dry run is marked. // SPEC U1
     pub(crate) fn json<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        let line = serde_json::to_string(value).map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
+        let line = if self.is_dry_run() {
+            serde_json::to_value(value).map(marked_dry).and_then(|value| serde_json::to_string(&value))
+        } else {
+            serde_json::to_string(value)
+        };
+        let line = line.map_err(|error| Failure::new(Kind::Refused, error.to_string()))?;
         finish(out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
     }
 
@@ -177,10 +234,32 @@ impl Context {
         writeln!(anstream::stderr(), "{text}").unwrap_or_default();
     }
 
+    /// Asks the person at the terminal; nobody there has not agreed.
+    pub(crate) fn is_confirmed(&self, question: &str) -> bool {
+        if self.wants_json() || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return false;
+        }
+        write!(anstream::stderr(), "{question} [y/N] ").ok();
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    }
+
     /// Whether somebody is watching progress.
     pub(crate) fn is_watched(&self) -> bool {
         !self.wants_json() && io::stderr().is_terminal()
     }
+}
+
+/// Marks an object, or each object of a list, as the answer of a dry run.
+fn marked_dry(mut value: Value) -> Value {
+    let objects = match &mut value {
+        Value::Array(items) => items.iter_mut().collect(),
+        other => vec![other],
+    };
+    for object in objects.into_iter().filter_map(Value::as_object_mut) {
+        object.insert("dry_run".to_owned(), Value::Bool(true));
+    }
+    value
 }
 
 /// A reader that has seen enough closes the pipe; that is no failure.

@@ -224,6 +224,12 @@ impl From<BadRequest> for Failure {
             BadRequest::NoFormula { near, .. } => {
                 (Kind::NotFound, did_you_mean(near, "`gt formula list` shows what there is"))
             }
+            BadRequest::NoAgent { name, near } => {
+                let set = format!(
+                    "built in are claude, codex, gemini, opencode and shell; your own: set `agents.{name}.command`"
+                );
+                (Kind::NotFound, did_you_mean(near, &set))
+            }
             BadRequest::BadFormula { name, .. } if gt_core::formula::check_name(name).is_err() => {
                 (Kind::Usage, "`gt formula list` shows what there is".to_owned())
             }
@@ -261,6 +267,11 @@ impl From<NotDone> for Failure {
             NotDone::TooLate { branch, .. } => {
                 Some(format!("they stay on {branch}; if they are needed: `gt escalate \"merge {branch} too\"`"))
             }
+            NotDone::NoRework { .. } => Some("say it without: `gt done --note WHY`".to_owned()),
+            NotDone::TooLateToReplace { of, .. } => Some(format!(
+                "ask for a person: `gt escalate \"{} is replaced by this\"`",
+                if of.is_empty() { "what it was made for".to_owned() } else { of.join(", ") }
+            )),
             NotDone::LoneSubmodule { submodule } => {
                 Some(format!("push it first, as in `git -C {submodule} push origin HEAD:BRANCH`, then `gt done` again"))
             }
@@ -312,6 +323,10 @@ impl From<TownError> for Failure {
             TownError::NoSuchBranch { path, .. } => {
                 (Kind::Refused, Some(format!("see the branches with `git -C {} branch --all`", path.display())))
             }
+            TownError::DaemonRuns { .. } => (
+                Kind::Refused,
+                Some("stop it with `gt daemon stop`, or wait for its end with `gt daemon run --wait`".to_owned()),
+            ),
             TownError::NoGit { .. } => (Kind::Refused, Some("install git".to_owned())),
             TownError::BadLines { .. } => (
                 Kind::Refused,
@@ -319,9 +334,6 @@ impl From<TownError> for Failure {
             ),
             TownError::Git { .. } => {
                 (Kind::Refused, Some("see that the address is right and that you may read it".to_owned()))
-            }
-            TownError::NoConfig { .. } => {
-                (Kind::Refused, Some("bring it back, or make a fresh one with `gt init`".to_owned()))
             }
             TownError::Runtime(_) | TownError::Terminal(_) => {
                 (Kind::Unreachable, Some("see what is wrong with `gt doctor`".to_owned()))

@@ -13,6 +13,7 @@ mod when;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use crate::cli::Cli;
@@ -27,16 +28,15 @@ fn main() -> ExitCode {
     }
     let is_bd = bd::is_called(&arguments);
     let wants_json = arguments.iter().any(|argument| argument == "--json");
-    let cli = match if is_bd { bd::read(&arguments) } else { Cli::read(&arguments) } {
+    let mut cli = match if is_bd { bd::read(&arguments) } else { Cli::read(&arguments) } {
         Ok(cli) => cli,
         Err(error) => return refuse_usage(&error, wants_json),
     };
+    cli.globals.dry_run = cli.globals.dry_run && !is_read_only(is_bd, &arguments);
     let mut context = Context::new(cli.globals);
     match context.check_actor().and_then(|()| cmd::run(&mut context, cli.command)) {
         Ok(code) => {
-            if context.is_dry_run() {
-                context.note("Dry run: nothing was changed.");
-            }
+            context.note_warning();
             code
         }
         Err(failure) => {
@@ -45,6 +45,10 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+fn is_read_only(is_bd: bool, arguments: &[OsString]) -> bool {
+    if is_bd { bd::is_read_only(arguments) } else { cli::is_read_only(Cli::command(), None, arguments) }
 }
 
 /// Help and version go to standard output; a wrong call is one sentence and exit code 2.

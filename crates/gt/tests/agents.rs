@@ -1,6 +1,7 @@
 //! Real Claude Code and Codex at real work, through the real binary, with a scripted model instead of the vendors'.
 //!
-//! Each test says that it is skipped where the agents are not installed; `docs/real-agents.md` tells more.
+//! Built with the feature `real-agents` only, which `cargo xtask test --with-agents` sets: without agents there is nothing to
+//! look at, and a test that has not looked must not pass. `docs/real-agents.md` tells more.
 
 /// Where agents run unless a test says otherwise.
 mod place {

@@ -38,6 +38,8 @@ mod place {
     pub(crate) const MANY: usize = 60;
     /// How often a point is passed, at most, before somebody is killed there; for the same reason.
     pub(crate) const TIMES: usize = 1;
+    /// What the product has of its patience, in percent: all of it is waited for where agents are processes.
+    pub(crate) const PATIENCE: u8 = 20;
 }
 
 #[path = "it/fleet.rs"]

@@ -17,6 +17,8 @@ mod place {
     pub(crate) const MANY: usize = 200;
     /// How often a point is passed, at most, before somebody is killed there.
     pub(crate) const TIMES: usize = 3;
+    /// What the product has of its patience, in percent: here all.
+    pub(crate) const PATIENCE: u8 = 100;
 }
 
 #[path = "it/fleet.rs"]
@@ -48,10 +50,14 @@ mod convoy_pictures;
 mod convoy_staging;
 #[path = "it/crash.rs"]
 mod crash;
+#[path = "it/crash/anywhere.rs"]
+mod crash_anywhere;
 #[path = "it/cron.rs"]
 mod cron;
 #[path = "it/crowd.rs"]
 mod crowd;
+#[path = "it/deleted.rs"]
+mod deleted;
 #[path = "it/demo.rs"]
 mod demo;
 #[path = "it/disk.rs"]
@@ -64,6 +70,8 @@ mod exec;
 mod feeding;
 #[path = "it/formulas.rs"]
 mod formulas;
+#[path = "it/full_store.rs"]
+mod full_store;
 #[path = "it/health.rs"]
 mod health;
 #[path = "it/import.rs"]
@@ -72,10 +80,16 @@ mod import;
 mod init;
 #[path = "it/lazy.rs"]
 mod lazy;
+#[path = "it/logs.rs"]
+mod logs;
 #[path = "it/merging.rs"]
 mod merging;
+#[path = "it/missing_programs.rs"]
+mod missing_programs;
 #[path = "it/moments.rs"]
 mod moments;
+#[path = "it/promises.rs"]
+mod promises;
 #[path = "it/recovery.rs"]
 mod recovery;
 #[path = "it/refinery/mod.rs"]
@@ -100,5 +114,11 @@ mod sessions_trouble;
 mod surface;
 #[path = "it/switches.rs"]
 mod switches;
+#[path = "it/tutorial.rs"]
+mod tutorial;
+#[path = "it/unrecorded.rs"]
+mod unrecorded;
+#[path = "it/upgrade.rs"]
+mod upgrade;
 #[path = "it/workers.rs"]
 mod workers;

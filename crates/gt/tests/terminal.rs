@@ -13,10 +13,12 @@ mod place {
     pub(crate) const HANGS_UP: bool = true;
     /// The log holds what was on the screen, and so many lines before.
     pub(crate) const KEEPS_ALL: bool = false;
-    /// As many beads as are many here.
-    pub(crate) const MANY: usize = 200;
-    /// How often a point is passed, at most, before somebody is killed there.
-    pub(crate) const TIMES: usize = 3;
+    /// As many beads as are many here; more are tried where agents are processes.
+    pub(crate) const MANY: usize = 60;
+    /// How often a point is passed, at most, before a process is killed there: more is tried where agents are processes.
+    pub(crate) const TIMES: usize = 1;
+    /// What the product has of its patience, in percent: all of it is waited for where agents are processes.
+    pub(crate) const PATIENCE: u8 = 20;
 }
 
 #[path = "it/fleet.rs"]
@@ -32,5 +34,7 @@ mod bad_agents;
 mod caps;
 #[path = "it/crash.rs"]
 mod crash;
+#[path = "it/deleted.rs"]
+mod deleted;
 #[path = "terminal/screens.rs"]
 mod screens;

@@ -4,8 +4,12 @@
 //! them, nor npm itself. Nothing is installed outside `target/agents`, and no agent is started here.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// Builds the tests that need the agents.
+pub(crate) const FEATURE: &str = "gt/real-agents";
 
 /// Tells the tests where the agents' programs are.
 pub(crate) const VARIABLE: &str = "GT_TEST_AGENTS";
@@ -28,6 +32,14 @@ pub(crate) fn provide() -> Result<PathBuf, String> {
         }
         None => programs.canonicalize().map_err(|error| format!("cannot find {}: {error}", programs.display())),
     }
+}
+
+/// How many tests need the agents.
+pub(crate) fn count_tests() -> usize {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gt/tests/agents");
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let texts = files.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
+    texts.map(|text| text.lines().filter(|line| line.trim() == "#[test]").count()).sum()
 }
 
 fn install(folder: &Path) -> Result<(), String> {

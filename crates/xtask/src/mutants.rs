@@ -1,22 +1,29 @@
 //! `cargo xtask mutants`: shows that the simulation finds what is wrong, by breaking the town on purpose.
 //!
-//! Owns: building the broken copy, running it once for each defect, and the table of what was found. Does not own: the
-//! list of defects (`mutants/defects.rs`), how they get into a copy of the sources (`mutants/copy.rs`), nor the
-//! simulation (`gt-sim`). All defects are in one build; an environment variable switches one of them on.
+//! Owns: the build with planted defects, for `cargo xtask chaos --defect` too, running it once for each defect, and the
+//! table of what was found. Does not own: the list of defects (`mutants/defects.rs`) nor the simulation (`gt-sim`). All
+//! defects are in one build; an environment variable switches one of them on.
 
-mod copy;
 mod defects;
 
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use crate::agents::target;
 use crate::{help, refuse};
-use defects::{DEFECTS, Defect, Towns};
+use defects::{Defect, Towns};
+
+/// The environment variable that names the defect that is switched on. `gt_core::defect!` reads it.
+const SWITCH: &str = "GT_DEFECT";
+/// What the compiler is told so that the defects are in the build.
+const CFG: [&str; 2] = ["--cfg", "gt_defects"];
+/// Set where cargo calls this program in place of the compiler.
+const IN_PLACE_OF_RUSTC: &str = "GT_XTASK_IS_RUSTC";
 
 /// How many seeds a defect has to be found in, unless told otherwise.
 const N_SEEDS: u64 = 2_000;
@@ -25,7 +32,7 @@ const N_CLEAN_SEEDS: u64 = 100;
 /// How much of a verdict is shown.
 const VERDICT_LETTERS: usize = 140;
 
-/// Builds the copy with its defects and looks for each of them; fails unless every one is found.
+/// Builds the simulation with every defect in it and looks for each of them; fails unless every one is found.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
     if args.iter().any(|arg| arg == "--help" || arg == "-h") {
         return help();
@@ -58,13 +65,14 @@ impl Wishes {
             let mut value = || words.next().ok_or_else(|| format!("`{word}` needs a value"));
             match word.as_str() {
                 "--only" => wishes.defects.push(by_name(&value()?)?),
+                "--towns" => wishes.defects.extend(by_towns(&value()?)?),
                 "--seeds" => wishes.n_seeds = number(&value()?)?,
                 "--profile" => wishes.profile = value()?,
                 other => return Err(format!("`mutants` has no `{other}`")),
             }
         }
         if wishes.defects.is_empty() {
-            wishes.defects = DEFECTS.iter().collect();
+            wishes.defects = defects::simulated().collect();
         }
         Ok(wishes)
     }
@@ -72,14 +80,14 @@ impl Wishes {
     /// Says whether all were found.
     fn fulfil(&self) -> Result<bool, String> {
         let begin = Instant::now();
-        let simulation = Simulation { program: build(&self.profile)? };
+        let simulation = Simulation { program: build("gt-sim", "sim", &self.profile)? };
         println!("built in {:.0} s", begin.elapsed().as_secs_f64());
-        for towns in self.defects.iter().map(|defect| defect.towns()).collect::<BTreeSet<Towns>>() {
+        for towns in self.defects.iter().map(|defect| defect.towns).collect::<BTreeSet<Towns>>() {
             self.expect_clean(&simulation, towns)?;
         }
         let mut n_found = 0;
         for defect in &self.defects {
-            let found = simulation.first_failure(defect.towns(), Some(defect), self.n_seeds)?;
+            let found = simulation.first_failure(defect.towns, Some(defect), self.n_seeds)?;
             println!("{}", row(defect, found.as_ref(), self.n_seeds));
             n_found += usize::from(found.is_some());
         }
@@ -99,7 +107,14 @@ impl Wishes {
 }
 
 fn by_name(name: &str) -> Result<&'static Defect, String> {
-    DEFECTS.iter().find(|defect| defect.name == name).ok_or_else(|| format!("there is no defect `{name}`"))
+    let mut known = defects::simulated();
+    known.find(|defect| defect.name == name).ok_or_else(|| format!("there is no defect `{name}`"))
+}
+
+fn by_towns(word: &str) -> Result<impl Iterator<Item = &'static Defect> + use<>, String> {
+    let towns = Towns::SIMULATED.into_iter().find(|towns| towns.to_string() == word);
+    let towns = towns.ok_or_else(|| format!("there are no towns of `{word}`"))?;
+    Ok(defects::simulated().filter(move |defect| defect.towns == towns))
 }
 
 fn number(word: &str) -> Result<u64, String> {
@@ -107,7 +122,7 @@ fn number(word: &str) -> Result<u64, String> {
 }
 
 fn row(defect: &Defect, found: Option<&Found>, n_seeds: u64) -> String {
-    let width = DEFECTS.iter().map(|defect| defect.name.len()).max().unwrap_or_default();
+    let width = defects::simulated().map(|defect| defect.name.len()).max().unwrap_or_default();
     let came_to = match found {
         Some(Found { seed, step, verdict }) => format!("seed {seed:>4}, step {step:>4}: {}", shortened(verdict)),
         None => format!("NOT FOUND in {n_seeds} seeds: {}", defect.what),
@@ -122,7 +137,7 @@ fn shortened(verdict: &str) -> String {
     }
 }
 
-/// The simulation with its defects.
+/// The simulation with the defects in it.
 struct Simulation {
     program: PathBuf,
 }
@@ -138,9 +153,9 @@ struct Found {
 impl Simulation {
     fn first_failure(&self, towns: Towns, defect: Option<&Defect>, n_seeds: u64) -> Result<Option<Found>, String> {
         let mut program = Command::new(&self.program);
-        program.args(["--until-found", "--seeds", &n_seeds.to_string()]).env_remove(copy::SWITCH);
-        program.args((towns == Towns::Jobs).then_some("--jobs"));
-        program.envs(defect.map(|defect| (copy::SWITCH, defect.name)));
+        program.args(["--until-found", "--seeds", &n_seeds.to_string()]).env_remove(SWITCH);
+        program.args(towns.option());
+        program.envs(defect.map(|defect| (SWITCH, defect.name)));
         let ended = program.output().map_err(|error| format!("cannot start {}: {error}", self.program.display()))?;
         let said = String::from_utf8_lossy(&ended.stdout);
         match (ended.status.code(), said.lines().find_map(Found::read)) {
@@ -161,27 +176,51 @@ impl Found {
     }
 }
 
-/// Makes the copy and builds its simulation, next to the project's own artefacts so that those of third parties are
-/// there already.
-fn build(profile: &str) -> Result<PathBuf, String> {
-    let root = root();
-    let folder = root.join("target/mutants");
-    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    // One at a time: nobody builds what another is writing.
-    let lock = File::create(folder.join("lock")).and_then(|file| file.lock().map(|()| file));
-    let _held = lock.map_err(|error| format!("cannot lock {}: {error}", folder.display()))?;
-    copy::write(root, &folder.join("copy"), &DEFECTS)?;
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+/// Refuses a name that no defect has.
+pub(crate) fn require_defect(name: &str) -> Result<(), String> {
+    let names: Vec<&str> = defects::all().map(|known| known.name).collect();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    Err(format!("there is no defect `{name}`; there are {}", names.join(", ")))
+}
+
+/// Builds a `gt` with every defect in it.
+pub(crate) fn build_gt(profile: &str) -> Result<PathBuf, String> {
+    build("gt", "gt", profile)
+}
+
+/// Builds a program with every defect in it. It lies in a folder of its own, so it never passes for the product.
+///
+/// Cargo calls this program in place of the compiler for the crates of this workspace only, and keeps what comes of that
+/// apart. So the crates of others are compiled once, for builds with and without defects.
+fn build(package: &str, program: &str, profile: &str) -> Result<PathBuf, String> {
+    let folder = target().join("defects");
+    let this = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--package", "gt-sim", "--bin", copy::PROGRAM, "--profile", profile]);
-    cargo.current_dir(folder.join("copy")).env("CARGO_TARGET_DIR", &target);
+    cargo.args(["build", "--quiet", "--package", package, "--bin", program, "--profile", profile, "--target-dir"]);
+    cargo.arg(&folder).current_dir(root()).env("CARGO_BUILD_BUILD_DIR", target());
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", this).env(IN_PLACE_OF_RUSTC, "1");
     match cargo.status() {
         Ok(ended) if ended.success() => {}
-        Ok(ended) => return Err(format!("the copy with the defects does not build ({ended})")),
+        Ok(ended) => return Err(format!("cargo cannot build {program} with defects ({ended})")),
         Err(error) => return Err(format!("cannot start cargo: {error}")),
     }
     let profile_folder = if profile == "dev" { "debug" } else { profile };
-    Ok(target.join(profile_folder).join(copy::PROGRAM))
+    Ok(folder.join(profile_folder).join(program))
+}
+
+/// Whether cargo calls this program in place of the compiler.
+pub(crate) fn is_called_as_compiler() -> bool {
+    env::var_os(IN_PLACE_OF_RUSTC).is_some()
+}
+
+/// Runs the compiler with the defects switched in: the first argument is the compiler, the others are for it.
+pub(crate) fn compile(args: &[OsString]) -> ExitCode {
+    let Some((compiler, rest)) = args.split_first() else { return refuse("there is no compiler to call") };
+    let error = Command::new(compiler).args(rest).args(CFG).env_remove(IN_PLACE_OF_RUSTC).exec();
+    eprintln!("error: cannot start {}: {error}", compiler.display());
+    ExitCode::FAILURE
 }
 
 fn root() -> &'static Path {

@@ -1,24 +1,32 @@
 //! `cargo xtask test`: every test of the workspace, on a machine that may be fresh.
 //!
-//! Owns: the choice of the test runner and its exit status. Does not own: what the tests need
+//! Owns: the choice of the test runner. Does not own: what is left when it is done (`leftovers`), what the tests need
 //! (`tools`, and `agents` and `openai` where real ones are wanted), nor which tests there are (the crates).
 
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
-use crate::{agents, help, openai, refuse, tools};
+use crate::{agents, help, leftovers, limits, openai, refuse, tools};
 
 /// Tests that would skip for want of a required program fail instead: it was provided before.
 const NOTHING_SKIPPED: &str = "GT_TEST_SKIP_NOTHING";
 
+/// How many tests run at once, for nextest.
+const TEST_THREADS: &str = "NEXTEST_TEST_THREADS";
+
+/// Most tests wait for processes, git and disks: so many run per core.
+const TESTS_PER_CORE: usize = 4;
+
 /// Provides the tools the tests need, then runs all tests; the status is the runner's.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
-    let (wants_agents, args) = match args {
-        [first, rest @ ..] if first == "--with-agents" => (true, rest),
-        _ => (false, args),
-    };
+    let (wants_agents, args) = take(args, "--with-agents");
+    let (is_fast, args) = take(args, "--fast");
+    if is_fast && !has_nextest() {
+        eprintln!("error: `--fast` needs cargo-nextest; install it with `cargo install --locked cargo-nextest`");
+        return ExitCode::FAILURE;
+    }
     let runner_args = match args {
         [] => args,
         [first, rest @ ..] if first == "--" => rest,
@@ -29,11 +37,19 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
         }
     };
     match provide(wants_agents) {
-        Ok(provided) => run_tests(runner_args, provided),
+        Ok(provided) => run_tests(runner_args, provided, is_fast),
         Err(missing) => {
             eprintln!("error: {missing}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Whether the arguments begin with this option, and those after it.
+fn take<'a>(args: &'a [OsString], option: &str) -> (bool, &'a [OsString]) {
+    match args {
+        [first, rest @ ..] if first == option => (true, rest),
+        _ => (false, args),
     }
 }
 
@@ -46,18 +62,38 @@ fn provide(wants_agents: bool) -> Result<Vec<(&'static str, PathBuf)>, String> {
     Ok(vec![(agents::VARIABLE, agents::provide()?), (openai::VARIABLE, openai::provide()?)])
 }
 
-fn run_tests(runner_args: &[OsString], provided: Vec<(&'static str, PathBuf)>) -> ExitCode {
-    let subcommand: &[&str] = if has_nextest() { &["nextest", "run"] } else { &["test"] };
-    eprintln!("xtask: cargo {} --workspace", subcommand.join(" "));
-    let tests =
-        cargo().args(subcommand).arg("--workspace").args(runner_args).env(NOTHING_SKIPPED, "1").envs(provided).status();
-    match tests {
-        Ok(status) => exit_code(status),
-        Err(error) => {
-            eprintln!("error: cannot start cargo: {error}");
-            ExitCode::FAILURE
-        }
+fn run_tests(runner_args: &[OsString], provided: Vec<(&'static str, PathBuf)>, is_fast: bool) -> ExitCode {
+    let mut words = if has_nextest() { vec!["nextest", "run"] } else { vec!["test"] };
+    words.push("--workspace");
+    if provided.is_empty() {
+        let n_tests = agents::count_tests();
+        eprintln!(
+            "xtask: {n_tests} tests with real agents are left out; `cargo xtask test --with-agents` runs them too"
+        );
+    } else {
+        words.extend(["--features", agents::FEATURE]);
     }
+    eprintln!("xtask: cargo {}", words.join(" "));
+    let mut tests = cargo();
+    tests.args(words).args(runner_args).env(NOTHING_SKIPPED, "1").env(limits::VARIABLE, limits::find()).envs(provided);
+    tests.envs(settings_of_nextest(is_fast));
+    leftovers::run(&mut tests).unwrap_or_else(|error| {
+        eprintln!("error: cannot run the tests: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+/// What nextest reads from its environment, where the command line and its configuration do not say otherwise.
+fn settings_of_nextest(is_fast: bool) -> Vec<(&'static str, String)> {
+    let mut settings = Vec::new();
+    if env::var_os(TEST_THREADS).is_none() {
+        let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+        settings.push((TEST_THREADS, (n_cores * TESTS_PER_CORE).to_string()));
+    }
+    if is_fast {
+        settings.push(("NEXTEST_PROFILE", "fast".to_owned()));
+    }
+    settings
 }
 
 /// Asks cargo itself, because it also finds subcommands in places that are not on the PATH.
@@ -74,10 +110,4 @@ fn has_nextest() -> bool {
 /// The cargo that runs this program, so that tests are built with the same toolchain.
 fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
-/// A runner ended by a signal has no code; that is a failure like any other.
-fn exit_code(status: ExitStatus) -> ExitCode {
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    code.map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -16,6 +16,7 @@ const TOOLS: &[Tool] = &[
     Tool { program: "bash", need: Need::Required, packages: Packages::everywhere("bash") },
     Tool { program: "tmux", need: Need::Required, packages: Packages::everywhere("tmux") },
     Tool { program: "faketime", need: Need::Required, packages: FAKETIME },
+    Tool { program: "script", need: Need::Required, packages: SCRIPT },
     Tool { program: "unshare", need: OWN_FILE_SYSTEM, packages: Packages::everywhere(UTIL_LINUX) },
     Tool { program: "mount", need: OWN_FILE_SYSTEM, packages: Packages::everywhere(UTIL_LINUX) },
 ];
@@ -23,6 +24,8 @@ const TOOLS: &[Tool] = &[
 const UTIL_LINUX: &str = "util-linux";
 
 const FAKETIME: Packages = Packages { apt_get: "faketime", ..Packages::everywhere("libfaketime") };
+
+const SCRIPT: Packages = Packages { apt_get: "bsdutils", ..Packages::everywhere(UTIL_LINUX) };
 
 const OWN_FILE_SYSTEM: Need =
     Need::Optional { os: "linux", without: "tests that mount a file system of their own skip" };

@@ -5,6 +5,14 @@
 name=${0##*/}
 echo "$name $*" >>"$FAKE_LOG"
 
+# Detaches a process that knows nothing of where it comes from, and perhaps stays itself.
+leave() {
+    PATH=/usr/bin:/bin
+    setsid env -i sh -c "echo \$\$ >'$FAKE_LOG.pid'; exec sleep 600" >/dev/null 2>&1 </dev/null &
+    until [ -s "$FAKE_LOG.pid" ]; do sleep 0.02; done
+    [ "$FAKE_LEAVES" = something ] || exec sleep 600
+}
+
 case "$name $*" in
 'id -u') echo "$FAKE_UID" ;;
 'sudo -n '*)
@@ -30,8 +38,11 @@ case "$name $*" in
 'python -m pip install '*) [ "$FAKE_PIP" = works ] || exit 1 ;;
 'cargo '*)
     [ -z "$GT_TEST_AGENTS" ] || echo "agents in $GT_TEST_AGENTS" >>"$FAKE_LOG"
+    [ -z "$NEXTEST_PROFILE" ] || [ "$*" = 'nextest --version' ] || echo "profile $NEXTEST_PROFILE" >>"$FAKE_LOG"
     [ -z "$GT_TEST_OPENAI" ] || echo "OpenAI's client in $GT_TEST_OPENAI" >>"$FAKE_LOG"
+    [ -z "$FAKE_LEAVES" ] || case "$*" in *--version) ;; *) leave ;; esac
     exit "$FAKE_STATUS"
     ;;
+'chaos '*) exit 130 ;;
 *) exit 70 ;;
 esac

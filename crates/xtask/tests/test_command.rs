@@ -8,6 +8,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[cfg(target_os = "linux")]
+#[path = "test_command/leftovers.rs"]
+mod leftovers;
+
 /// A machine with a few programs, as root with a working `apt-get` unless told otherwise.
 struct Machine {
     folder: PathBuf,
@@ -22,7 +26,7 @@ impl Machine {
         }
         fs::create_dir_all(folder.join("bin")).expect("cargo's folder for tests is writable");
         let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake-program.sh");
-        for program in programs.iter().chain(&["bash", "cargo", "faketime", "id", "tmux"]) {
+        for program in programs.iter().chain(&["bash", "cargo", "faketime", "id", "script", "tmux"]) {
             symlink(&fake, folder.join("bin").join(program)).expect("the folder is fresh");
         }
         let settings = vec![
@@ -43,19 +47,25 @@ impl Machine {
     }
 
     fn xtask(&self, args: &[&str]) -> Ended {
+        self.ended(self.command(args).output().expect("the binary was built for this test"))
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         let bin = self.folder.join("bin");
-        let log = self.folder.join("log");
-        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        command
             .args(args)
             .env_clear()
             .env("PATH", &bin)
             .env("CARGO", bin.join("cargo"))
             .env("CARGO_TARGET_DIR", &self.folder)
-            .env("FAKE_LOG", &log)
-            .envs(self.settings.iter().copied())
-            .output()
-            .expect("the binary was built for this test");
-        Ended { output, started: fs::read_to_string(log).unwrap_or_default() }
+            .env("FAKE_LOG", self.folder.join("log"))
+            .envs(self.settings.iter().copied());
+        command
+    }
+
+    fn ended(&self, output: Output) -> Ended {
+        Ended { output, started: fs::read_to_string(self.folder.join("log")).unwrap_or_default() }
     }
 }
 
@@ -102,6 +112,25 @@ fn nextest_is_preferred_and_gets_the_extra_arguments() {
         .xtask(&["test", "--", "--no-capture", "some_test"])
         .started(&["cargo nextest --version", "cargo nextest run --workspace --no-capture some_test"])
         .status(0);
+}
+
+#[test]
+fn the_fast_tests_are_a_profile_of_nextest_which_they_need() {
+    Machine::with("fast", &["git"])
+        .but("FAKE_NEXTEST", "present")
+        .xtask(&["test", "--fast", "--", "some_test"])
+        .started(&[
+            "cargo nextest --version",
+            "cargo nextest --version",
+            "cargo nextest run --workspace some_test",
+            "profile fast",
+        ])
+        .status(0);
+    Machine::with("fast-without", &["git"])
+        .xtask(&["test", "--fast"])
+        .started(&["cargo nextest --version"])
+        .says("error: `--fast` needs cargo-nextest; install it with `cargo install --locked cargo-nextest`")
+        .status(1);
 }
 
 #[test]
@@ -186,6 +215,18 @@ fn a_missing_optional_tool_is_named_and_not_installed() {
 }
 
 #[test]
+fn without_agents_it_is_said_how_many_tests_are_left_out() {
+    let ended = Machine::with("left-out", &["git"]).xtask(&["test"]);
+    let n_left_out = ended.stderr().lines().find_map(|line| {
+        line.strip_prefix("xtask: ")?
+            .strip_suffix(" tests with real agents are left out; `cargo xtask test --with-agents` runs them too")?
+            .parse()
+            .ok()
+    });
+    assert!(n_left_out.is_some_and(|n: usize| n > 20), "{}", ended.stderr());
+}
+
+#[test]
 fn an_argument_for_the_runner_needs_the_two_dashes() {
     Machine::with("no-dashes", &["git"]).xtask(&["test", "some_test"]).started(&[]).status(2);
 }
@@ -205,7 +246,8 @@ fn with_agents_npm_and_pip_bring_them_and_the_tests_are_told_where_they_are() {
         format!("agents in {folder}/agents/node_modules/.bin"),
         format!("OpenAI's client in {folder}/openai/bin/python"),
     ];
-    assert_eq!(rest, ["cargo nextest --version", "cargo test --workspace some_test", &told[0], &told[1]]);
+    let test = "cargo test --workspace --features gt/real-agents some_test";
+    assert_eq!(rest, ["cargo nextest --version", test, &told[0], &told[1]]);
     ended.status(0);
 }
 
@@ -234,14 +276,36 @@ fn the_search_is_built_for_speed_and_its_status_is_passed_on() {
 }
 
 #[test]
+fn chaos_gets_the_binary_of_its_profile_and_its_status_is_passed_on() {
+    let machine = Machine::with("chaos", &[]);
+    let built = machine.folder.join("checked");
+    fs::create_dir_all(&built).expect("the folder is fresh");
+    symlink(machine.folder.join("bin/cargo"), built.join("chaos")).expect("the folder is fresh");
+    let ended = machine.xtask(&["chaos", "--seed", "7", "--profile", "checked", "--minutes", "2"]);
+    let gt = built.join("gt").display().to_string();
+    let chaos = format!("chaos --gt {gt} --seed 7 --minutes 2");
+    ended.started(&["cargo build --quiet --package gt --package gt-chaos --profile checked", &chaos]).status(130);
+    machine
+        .xtask(&["chaos", "--profile"])
+        .status(2)
+        .says("error: `--profile` needs a value; `cargo xtask --help` shows what there is");
+}
+
+#[test]
 fn help_names_every_command() {
     let machine = Machine::with("help", &[]);
-    for args in [&[][..], &["--help"], &["test", "--help"], &["mutants", "--help"], &["fuzz", "--help"]] {
+    for args in
+        [&[][..], &["--help"], &["test", "--help"], &["mutants", "--help"], &["fuzz", "--help"], &["chaos", "--help"]]
+    {
         let ended = machine.xtask(args);
         ended.started(&[]).status(0);
         let help = String::from_utf8_lossy(&ended.output.stdout).into_owned();
-        assert!(help.contains("  test [--with-agents] [-- ARGS]"), "{args:?} printed:\n{help}");
-        assert!(help.contains("  mutants [--only NAME] [--seeds N] [--profile P]"), "{args:?} printed:\n{help}");
+        assert!(help.contains("  test [--with-agents] [--fast] [-- ARGS]"), "{args:?} printed:\n{help}");
+        assert!(
+            help.contains("  mutants [--only NAME]… [--towns KIND]… [--seeds N] [--profile P]"),
+            "{args:?} printed:\n{help}"
+        );
+        assert!(help.contains("  chaos [--minutes N] [--seed S]"), "{args:?} printed:\n{help}");
         assert!(help.contains("  fuzz [--target NAME] [--seeds N] [--seed S]"), "{args:?} printed:\n{help}");
     }
 }

@@ -150,13 +150,16 @@ fn late_fate(watch: &Watch, slot: Timestamp, n_left: usize) -> Option<Fate> {
     let why_late = why_late(watch, slot);
     let missed = |why: &str| Some(Fate::Missed(format!("{why_late}{why}")));
     let late = || Some(Fate::FiresLate(format!("{why_late}; it runs late")));
+    let is_over = |grace: &SignedDuration| watch.now.duration_since(slot) > *grace && !crate::defect!("grace-ignored");
     match watch.missed {
+        Missed::Skip if crate::defect!("skip-runs-late") => late(),
         Missed::Skip => missed(""),
-        Missed::Once if n_left > 1 => missed("; a later one stands for it"),
-        Missed::Once => match watch.grace.filter(|grace| watch.now.duration_since(slot) > *grace) {
+        Missed::Once if n_left > 1 && !crate::defect!("once-runs-the-oldest") => missed("; a later one stands for it"),
+        Missed::Once => match watch.grace.filter(is_over) {
             Some(grace) => missed(&format!(", and by now it is too late: its grace is {}", span_words(grace))),
             None => late(),
         },
+        Missed::All if n_left > 1 && crate::defect!("all-runs-the-newest") => missed(""),
         Missed::All if n_left > CATCH_UP_MAX => missed(&format!("; of so many only {CATCH_UP_MAX} are made up for")),
         Missed::All => late(),
     }
@@ -167,7 +170,9 @@ fn in_line(watch: &Watch, busy_with: Option<Timestamp>, n_unfinished: usize) -> 
     let may_wait = watch.may_overlap || watch.missed == Missed::All;
     match busy_with {
         Some(slot) if !may_wait && watch.has_begun => Fate::Skipped(format!("the run of {slot} was not over")),
-        Some(slot) if !may_wait => Fate::Skipped(format!("the one of {slot} had not begun yet")),
+        Some(slot) if !may_wait && !crate::defect!("busy-job-fires") => {
+            Fate::Skipped(format!("the one of {slot} had not begun yet"))
+        }
         Some(_) if n_unfinished >= CATCH_UP_MAX => Fate::Skipped(format!("{n_unfinished} earlier ones were not over")),
         _ => Fate::Fires,
     }

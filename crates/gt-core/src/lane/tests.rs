@@ -18,6 +18,13 @@ fn an_unknown_lane_is_main() {
 }
 
 #[test]
+fn the_lane_of_the_scheduler_takes_no_limit_for_turns() {
+    let lanes = Lanes::default().with([(POLECAT.to_owned(), 8), ("empty".to_owned(), 0)]);
+    assert_eq!(lanes, Lanes::default());
+    assert_eq!((lanes.has(POLECAT), lanes.resolve(POLECAT), lanes.limit(POLECAT)), (false, MAIN, 2));
+}
+
+#[test]
 fn the_environment_overrides_with_numbers_above_zero() {
     for (ours, theirs, wanted) in [
         (Some("7"), None, 7),

@@ -15,6 +15,7 @@ fn scene() -> Scene {
         now: now(),
         pause: None,
         troubles: BTreeMap::new(),
+        trials: BTreeMap::new(),
         guards: Vec::new(),
         caps: Caps::default(),
         live: Vec::new(),
@@ -158,7 +159,7 @@ fn each_reason_is_a_sentence() {
     ];
     let quiet =
         Scene { pause: None, troubles: BTreeMap::new(), guards: vec![], caps: Caps::default(), ..scene.clone() };
-    insta::assert_snapshot!(transcript(scene, &candidates[..1]), @"a: dispatch is paused by ann since 2026-02-22T10:00:00Z: release day; `gt scheduler resume` goes on (paused); dispatch is held up until 2026-02-22T10:01:00Z: the disk is full (held-up); the load is 40 per core (guard-load); all 0 slots of this host are taken (host-full); agent `codex` is held up until 2026-02-22T10:01:00Z: `codex` is not installed (agent-held-up)");
+    insta::assert_snapshot!(transcript(scene, &candidates[..1]), @"a: dispatch is paused by ann since 2026-02-22T10:00:00Z: release day; `gt scheduler resume` goes on (paused); dispatch is held up: the disk is full; next try in 1 min, or at once with `gt scheduler resume` (held-up); the load is 40 per core (guard-load); all 0 slots of this host are taken (host-full); agent `codex` is held up: `codex` is not installed; next try in 1 min, or at once with `gt scheduler resume` (agent-held-up)");
     insta::assert_snapshot!(transcript(quiet, &candidates[1..]), @r"
     b: its rig shop is parked: `gt rig unpark shop` (rig-parked)
     c: it is meant for rig shop, which is not registered (no-rig)
@@ -174,10 +175,10 @@ fn a_time_to_wait_for_is_named_and_ends() {
     let lost = Retry { at: soon(), why: RetryWhy::Attempt { attempts: 0, last: "the server is gone".to_owned() } };
     let candidates = [("a", failed), ("b", died), ("c", lost)]
         .map(|(bead, retry)| Candidate { retry: Some(retry), ..candidate(bead) });
-    insta::assert_snapshot!(transcript(scene(), &candidates), @r"
-    a: its start failed 2 times (no room); it is tried again at 2026-02-22T10:01:00Z (backing-off)
-    b: attempt 1 ended unfinished (exit code 3); the next one is at 2026-02-22T10:01:00Z (cooling-down)
-    c: its last run ended unfinished (the server is gone); the next one is at 2026-02-22T10:01:00Z (cooling-down)
+    insta::assert_snapshot!(transcript(scene(), &candidates), @"
+    a: its start failed 2 times (no room); retry in 1 min, or now with `gt scheduler retry a` (backing-off)
+    b: attempt 1 did not finish it (exit code 3); retry in 1 min, or now with `gt scheduler retry b` (cooling-down)
+    c: its last run did not finish it (the server is gone); retry in 1 min, or now with `gt scheduler retry c` (cooling-down)
     ");
     assert_eq!(transcript(Scene { now: soon(), ..scene() }, &candidates), "a: start\nb: start\nc: start");
 }
@@ -194,6 +195,8 @@ fn one_successor_waits_for_the_polecat_that_finished_its_blocker() {
     c: start
     d: start
     ");
+    let elsewhere = Candidate { rig: "barn".to_owned(), ..after("d") };
+    assert_eq!(transcript(scene.clone(), &[elsewhere]), "d: start", "a polecat takes no work of another rig");
     assert_eq!(transcript(Scene { now: soon(), ..scene }, &[after("b")]), "b: start");
 }
 
@@ -232,7 +235,7 @@ fn any_scene() -> impl Strategy<Value = Scene> {
         |(town, shop, codex, host, (batch, batch_once, queue), live)| {
             let named = |name: &str, cap: Option<usize>| cap.map(|cap| (name.to_owned(), cap)).into_iter().collect();
             Scene {
-                caps: Caps { town, rigs: named("shop", shop), agents: named("codex", codex), host },
+                caps: Caps { town, rigs: named("shop", shop), agents: named("codex", codex), host, guard: None },
                 live,
                 batch,
                 batch_once,
@@ -301,4 +304,22 @@ proptest! {
         let (n, left, _) = to_dispatch(capacity, batch, n_ready);
         prop_assert_eq!((planner.n_started(), planner.n_ready() - planner.n_started()), (n, left));
     }
+}
+
+#[test]
+fn where_no_cap_is_set_the_guard_holds_what_is_too_much() {
+    let caps = |town| Caps { town, guard: Some(2), ..Caps::default() };
+    let verdicts = |scene: Scene| -> Vec<bool> {
+        let mut planner = Planner::new(scene);
+        (0..4).map(|n| planner.consider(&candidate(&format!("gt-{n}"))) == Verdict::Start).collect()
+    };
+    assert_eq!(verdicts(Scene { caps: caps(None), ..scene() }), [true, true, false, false]);
+    assert_eq!(verdicts(Scene { caps: caps(Some(3)), ..scene() }), [true, true, true, false], "a cap is a decision");
+    let mut planner = Planner::new(Scene { caps: caps(None), ..scene() });
+    assert_eq!(planner.capacity(Side::Scheduler), Some(2));
+    planner.consider(&candidate("gt-1"));
+    planner.consider(&candidate("gt-2"));
+    let Verdict::Hold(reasons) = planner.consider(&candidate("gt-3")) else { panic!("it starts") };
+    assert_eq!(reasons[0].code, "guard-agents");
+    assert!(reasons[0].message.contains("gt config set scheduler.max_polecats"), "{reasons:?}");
 }

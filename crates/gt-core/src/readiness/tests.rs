@@ -106,7 +106,7 @@ fn targets() -> Vec<(String, Node)> {
     let merged = Facts { merged: true, ..facts("closed") };
     targets.push(("closed merged".to_owned(), Node::alone(merged, at(0))));
     for status in ["open", "closed"] {
-        for (present, active, closed) in [(2, 2, 0), (2, 1, 1), (2, 1, 0), (2, 0, 2), (1, 0, 0)] {
+        for (present, active, closed) in [(2, 2, 0), (2, 1, 1), (2, 1, 0), (2, 0, 2), (1, 0, 0), (0, 0, 0)] {
             let mut node = alone(status);
             node.children = Children { total: present + 1, active, closed, deleted: 1 };
             targets.push((format!("{status} {present}/{active}/{closed}"), node));

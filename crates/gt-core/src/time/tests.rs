@@ -69,3 +69,25 @@ fn the_last_instant_of_all_can_be_kept_too() {
         assert_eq!(parse(&format(kept)), Some(kept), "{text}");
     }
 }
+
+#[test]
+fn people_read_how_far_off_a_time_is() {
+    let now: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+    let check = |millis: i64, wanted: &str| {
+        let at = now + jiff::SignedDuration::from_millis(millis);
+        assert_eq!(if wanted.ends_with("ago") { ago(at, now) } else { until(at, now) }, wanted, "{millis}");
+    };
+    check(-1, "now");
+    check(0, "now");
+    check(1, "in 1 s");
+    check(59_000, "in 59 s");
+    check(59_001, "in 1 min");
+    check(60_001, "in 2 min");
+    check(3_540_001, "in 1 h");
+    check(3_600_000, "in 1 h");
+    check(172_800_000, "in 2 days");
+    check(-12_000, "12 s ago");
+    check(-119_000, "1 min ago");
+    check(-7_200_000, "2 h ago");
+    check(-200_000_000, "2 days ago");
+}

@@ -7,11 +7,13 @@ use std::sync::LazyLock;
 use gt_core::agent::{Vendor, conversation_of};
 use gt_core::formula::Cooked;
 use gt_core::names;
-use gt_runtime::{Launch, Place};
+use gt_runtime::program::NOT_ON_PATH;
+use gt_runtime::{Launch, Place, StartError};
 use gt_store::Assignment;
 
 use super::presets::{Call, Prompt};
 use super::{Agent, hooks, no_command};
+use crate::config::join;
 use crate::town::Town;
 
 /// Variables of a surrounding agent, run or terminal that would mislead a new one.
@@ -92,6 +94,39 @@ pub fn launch(
         errors: None,
         place: if place.in_terminal { Place::Terminal } else { Place::Process },
     })
+}
+
+/// What would be executed for a bead; the error says why nothing would.
+pub fn program(agent: &Agent, in_terminal: bool) -> Result<&str, String> {
+    let call = call(agent, in_terminal)?;
+    call.argv.first().map(String::as_str).ok_or_else(|| no_command(&agent.name))
+}
+
+/// The `PATH` on which its program is looked up.
+pub fn search_path(agent: &Agent) -> String {
+    inherited(agent).remove("PATH").unwrap_or_default()
+}
+
+/// Who looks for a program. The daemon's `PATH` is that of the shell in which it was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seeker {
+    Command,
+    Daemon,
+}
+
+/// That the program of an agent cannot be executed, and what to do about it.
+pub fn cannot_start(agent: &str, leaf: &str, error: &StartError, seeker: Seeker) -> String {
+    let key = join(&["agents", agent, leaf]);
+    match (error, seeker) {
+        (StartError::NoProgram { program, cause }, Seeker::Daemon) if cause == NOT_ON_PATH => format!(
+            "agent `{agent}` cannot start `{program}`: not found on the daemon's PATH; install it, set `{key}`, or run \
+             `gt daemon restart` if it is on your PATH"
+        ),
+        (StartError::NoProgram { program, cause }, _) => {
+            format!("agent `{agent}` cannot start `{program}`: {cause}; install it or set `{key}`")
+        }
+        (error, _) => format!("agent `{agent}`: {error}; install it or set `{key}`"),
+    }
 }
 
 /// The command line for this place; the error says why there is none.

@@ -1,7 +1,7 @@
 //! What a thread of a channel waits for: something to do, or its end.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Wakes a thread, and tells it to end.
 #[derive(Debug, Default)]
@@ -47,6 +47,16 @@ impl Signal {
         };
         state.is_nudged = false;
         !state.is_stopped
+    }
+
+    /// Waits so long whatever there is to do, unless it is over.
+    pub(super) fn rest(&self, span: Duration) {
+        let deadline = Instant::now() + span;
+        while let Some(left) = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            if !self.wait(Some(left)) {
+                return;
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

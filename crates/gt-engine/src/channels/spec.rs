@@ -69,7 +69,9 @@ fn secret(config: &Config, key: &str) -> Result<Option<Secret>, String> {
     let Some(variable) = secret.variable() else { return Ok(Some(secret)) };
     match std::env::var(variable) {
         Ok(value) if !value.trim().is_empty() => Ok(Some(Secret::new(value.trim()))),
-        _ => Err(format!("`{key}` is read from the environment, and the daemon has no {variable} there")),
+        _ => Err(format!(
+            "`{key}` is read from the environment, which has no {variable}: `export {variable}=…`, then `gt daemon restart`"
+        )),
     }
 }
 
@@ -95,7 +97,8 @@ mod tests {
             ),
             (
                 "channels.x.kind = \"telegram\"\nchannels.x.token = \"env:GT_NO_SUCH_TOKEN\"",
-                "`channels.x.token` is read from the environment, and the daemon has no GT_NO_SUCH_TOKEN there",
+                "`channels.x.token` is read from the environment, which has no GT_NO_SUCH_TOKEN: \
+                 `export GT_NO_SUCH_TOKEN=…`, then `gt daemon restart`",
             ),
         ] {
             assert_eq!(read(text).expect_err(text), flaw);

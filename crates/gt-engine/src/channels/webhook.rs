@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gt_core::defect;
 use gt_core::text::one_line;
 use gt_core::time;
 use gt_store::Parcel;
@@ -22,42 +23,80 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const PASSING: [StatusCode; 4] =
     [StatusCode::REQUEST_TIMEOUT, StatusCode::CONFLICT, StatusCode::TOO_EARLY, StatusCode::TOO_MANY_REQUESTS];
 
+/// Posts a body to an address. In use it is HTTP.
+pub trait Post: Send {
+    fn post(&self, url: &str, headers: &[(&str, String)], body: &str) -> Result<Posted, NotPosted>;
+}
+
+/// What a receiver answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Posted {
+    pub status: u16,
+    /// When it wants to be asked again, in its own words.
+    pub retry_after: Option<String>,
+}
+
+/// Why no receiver answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotPosted {
+    BadAddress,
+    Unreachable(String),
+}
+
+/// By HTTP.
+struct Http(ureq::Agent);
+
+impl Post for Http {
+    fn post(&self, url: &str, headers: &[(&str, String)], body: &str) -> Result<Posted, NotPosted> {
+        let request = headers.iter().fold(self.0.post(url), |request, (name, value)| request.header(*name, value));
+        match request.send(body) {
+            Ok(answer) => Ok(Posted {
+                status: answer.status().as_u16(),
+                retry_after: answer.headers().get("retry-after").and_then(|v| v.to_str().ok()).map(str::to_owned),
+            }),
+            // It would show the whole address.
+            Err(ureq::Error::BadUri(_)) => Err(NotPosted::BadAddress),
+            Err(error) => Err(NotPosted::Unreachable(one_line(&error.to_string()))),
+        }
+    }
+}
+
 pub(super) struct Webhook {
     name: String,
     url: Secret,
     secret: Option<Secret>,
     /// Sessions that may use it; none: all.
     allow: Vec<String>,
-    agent: ureq::Agent,
+    caller: Box<dyn Post>,
 }
 
 impl Webhook {
     pub(super) fn new(spec: &Spec, url: &Secret, secret: Option<&Secret>) -> Webhook {
+        Webhook::by(Box::new(Http(web::caller(TIMEOUT))), spec, url, secret)
+    }
+
+    /// One that posts in another way.
+    pub(super) fn by(caller: Box<dyn Post>, spec: &Spec, url: &Secret, secret: Option<&Secret>) -> Webhook {
         Webhook {
             name: spec.name.clone(),
             url: url.clone(),
             secret: secret.cloned(),
             allow: spec.allow.clone(),
-            agent: web::caller(TIMEOUT),
+            caller,
         }
     }
 
     fn post(&self, parcel: &Parcel, body: &str) -> Result<(), Undelivered> {
-        let mut request = self.agent.post(self.url.reveal());
-        request = request.header("content-type", "application/json").header("idempotency-key", &parcel.key);
+        let mut headers =
+            vec![("content-type", "application/json".to_owned()), ("idempotency-key", parcel.key.clone())];
         if let Some(secret) = &self.secret {
-            request = request.header("x-gasworks-signature", signature(secret, Timestamp::now().as_second(), body));
+            headers.push(("x-gasworks-signature", signature(secret, Timestamp::now().as_second(), body)));
         }
         let who = mask_path(self.url.reveal());
-        match request.send(body) {
-            Ok(answer) => {
-                heed(&who, answer.status(), answer.headers().get("retry-after").and_then(|v| v.to_str().ok()))
-            }
-            // It would show the whole address.
-            Err(ureq::Error::BadUri(_)) => Err(Undelivered::for_ever(format!("{who} is no address"))),
-            Err(error) => {
-                Err(Undelivered::for_now(format!("{who} could not be reached: {}", one_line(&error.to_string()))))
-            }
+        match self.caller.post(self.url.reveal(), &headers, body) {
+            Ok(answer) => heed(&who, answer.status, answer.retry_after.as_deref()),
+            Err(NotPosted::BadAddress) => Err(Undelivered::for_ever(format!("{who} is no address"))),
+            Err(NotPosted::Unreachable(why)) => Err(Undelivered::for_now(format!("{who} could not be reached: {why}"))),
         }
     }
 }
@@ -84,6 +123,7 @@ pub(super) fn refusal(name: &str, allow: &[String], session: &str) -> Option<Str
 fn letter(parcel: &Parcel) -> Value {
     json!({
         "key": parcel.key,
+        "to": parcel.to.recipient,
         "session": parcel.session,
         "run": parcel.run,
         "outcome": parcel.outcome,
@@ -93,11 +133,12 @@ fn letter(parcel: &Parcel) -> Value {
 }
 
 /// What an answer means.
-fn heed(who: &str, status: StatusCode, retry_after: Option<&str>) -> Result<(), Undelivered> {
-    let error = format!("{who} answered with status {}", status.as_u16());
-    if status.is_success() {
+fn heed(who: &str, status: u16, retry_after: Option<&str>) -> Result<(), Undelivered> {
+    let error = format!("{who} answered with status {status}");
+    let is_passing = PASSING.map(|passing| passing.as_u16()).contains(&status) && !defect!("passing-refusal-is-final");
+    if (200..300).contains(&status) {
         Ok(())
-    } else if status.is_client_error() && !PASSING.contains(&status) {
+    } else if (400..500).contains(&status) && !is_passing {
         Err(Undelivered::for_ever(error))
     } else {
         let least = retry_after.and_then(|text| span(text, Timestamp::now())).unwrap_or_default();
@@ -158,9 +199,7 @@ mod tests {
 
     #[test]
     fn an_answer_says_whether_it_is_worth_another_try() {
-        let retry = |status: u16, after: Option<&str>| {
-            heed("x", StatusCode::from_u16(status).expect("a status"), after).err().map(|failure| failure.retry)
-        };
+        let retry = |status: u16, after: Option<&str>| heed("x", status, after).err().map(|failure| failure.retry);
         assert_eq!([200, 204].map(|status| retry(status, None)), [None, None]);
         assert_eq!([400, 401, 403, 404, 410, 422].map(|status| retry(status, None)), [Some(Retry::Never); 6]);
         assert_eq!(

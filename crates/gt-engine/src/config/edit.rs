@@ -63,6 +63,15 @@ pub fn unset(text: &str, key: &str) -> Result<Option<String>, ConfigError> {
     Ok(Some(format!("{bom}{edited}")))
 }
 
+/// Removes several keys; `None` when none was set.
+pub fn unset_all(text: &str, keys: &[String]) -> Result<Option<String>, ConfigError> {
+    let mut edited = None;
+    for key in keys {
+        edited = unset(edited.as_deref().unwrap_or(text), key)?.or(edited);
+    }
+    Ok(edited)
+}
+
 fn split_bom(text: &str) -> Result<(&str, &str), ConfigError> {
     match text.strip_prefix(BOM) {
         // The parser would take the second mark for the first, and hide the error.

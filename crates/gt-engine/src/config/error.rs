@@ -47,8 +47,14 @@ pub enum ConfigError {
     NotATable { key: String, line: Option<usize> },
     #[error("`{key}` is written in a way that cannot be edited from here")]
     Layout { key: String },
+    #[error("{what} would do nothing: {why}")]
+    Ineffective { what: String, why: String, hint: String },
     #[error("{}: {problem}", path.display())]
     InFile { path: PathBuf, problem: Box<ConfigError> },
+    #[error("{} is missing", path.display())]
+    Missing { path: PathBuf },
+    #[error("{} is empty", path.display())]
+    Blank { path: PathBuf },
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write {}", path.display())]
@@ -71,12 +77,18 @@ impl ConfigError {
             }
             Self::IsGroup { keys, .. } => Some(format!("its keys are {}", quoted(keys, ", "))),
             Self::NotATable { key, .. } => Some(format!("write `[{key}]` on a line of its own and its keys below")),
+            Self::Ineffective { hint, .. } => Some(hint.clone()),
             Self::Layout { .. } => Some("change it in the file by hand".to_owned()),
             Self::InFile { path, problem } => match problem.as_ref() {
                 Self::Syntax { line, .. } => Some(format!("mend line {line} of {} in an editor", path.display())),
                 problem => problem.hint(),
             },
             Self::Syntax { .. } => None,
+            Self::Missing { .. } => Some("bring it back, or let `gt init` write the last good one".to_owned()),
+            Self::Blank { path } => {
+                let path = path.display();
+                Some(format!("write it again, or remove {path} and let `gt init` write the last good one"))
+            }
             Self::Read { path, .. } => {
                 Some(format!("see that {} is a file of UTF-8 text that you may read", path.display()))
             }

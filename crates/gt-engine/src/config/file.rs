@@ -9,9 +9,12 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Config, ConfigError, edit, template};
+use super::{Config, ConfigError, edit};
 use crate::error::without_temporary_name;
 use crate::whole_file::{absent_as_none, follow, replace};
+
+/// What a file holds when its last key is gone.
+const NOTHING_SET: &str = "# Every setting has its default.\n";
 
 /// A config file, which need not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,20 +31,37 @@ impl ConfigFile {
         &self.path
     }
 
-    /// Reads the config; a missing file gives the defaults.
-    pub fn load(&self) -> Result<Config, ConfigError> {
+    /// Reads the file's text. A file without any, or none at all, is a broken edit: comments only would be a config.
+    pub fn read(&self) -> Result<String, ConfigError> {
         let text = read(&self.path).map_err(|source| self.unreadable(source))?;
-        Config::parse(&text.unwrap_or_default()).map_err(|error| self.locate(error))
+        self.require(text)
     }
 
-    /// Works out what setting a key does to the file; a missing file begins as the template.
+    /// Reads a text as this file's config.
+    pub fn parse(&self, text: &str) -> Result<Config, ConfigError> {
+        Config::parse(text).map_err(|error| self.locate(error))
+    }
+
+    /// Reads the file as it is, whether it is in force or not.
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        self.parse(&self.read()?)
+    }
+
+    /// Works out what setting a key does to the file.
     pub fn plan_set(&self, key: &str, raw: &str) -> Result<Edit, ConfigError> {
-        self.plan(|old| edit::set(&old.unwrap_or_else(template), key, raw).map(Some))
+        self.plan(|old| edit::set(old, key, raw).map(Some))
     }
 
     /// Works out what removing a key does to the file.
     pub fn plan_unset(&self, key: &str) -> Result<Edit, ConfigError> {
-        self.plan(|old| edit::unset(&old.unwrap_or_default(), key))
+        self.plan_unset_all(&[key.to_owned()])
+    }
+
+    /// The same of several keys.
+    pub fn plan_unset_all(&self, keys: &[String]) -> Result<Edit, ConfigError> {
+        // An empty file would be a broken one.
+        let or_comment = |text: String| if is_blank(&text) { NOTHING_SET.to_owned() } else { text };
+        self.plan(|old| Ok(edit::unset_all(old, keys)?.map(or_comment)))
     }
 
     /// Sets a key and tells whether that changed the file.
@@ -55,16 +75,23 @@ impl ConfigFile {
     }
 
     /// Locks the file and edits its text; other writers wait until the edit is written or dropped.
-    fn plan(
-        &self,
-        edit: impl FnOnce(Option<String>) -> Result<Option<String>, ConfigError>,
-    ) -> Result<Edit, ConfigError> {
+    fn plan(&self, edit: impl FnOnce(&str) -> Result<Option<String>, ConfigError>) -> Result<Edit, ConfigError> {
         let target = follow(&self.path).map_err(|source| self.unreadable(source))?;
         let lock = lock(&target).map_err(|source| self.unreadable(source))?;
-        let old = read(&target).map_err(|source| self.unreadable(source))?;
-        let new = edit(old.clone()).map_err(|error| self.locate_document(error))?;
-        let new = new.filter(|new| old.as_ref() != Some(new));
-        Ok(Edit { file: self.clone(), target, old: old.unwrap_or_default(), new, _lock: lock })
+        let old = self.require(read(&target).map_err(|source| self.unreadable(source))?)?;
+        let new = edit(&old).map_err(|error| self.locate_document(error))?;
+        let new = new.filter(|new| old != *new);
+        Ok(Edit { file: self.clone(), target, old, new, _lock: lock })
+    }
+
+    fn require(&self, text: Option<String>) -> Result<String, ConfigError> {
+        match text {
+            None => Err(ConfigError::Missing { path: self.path.clone() }),
+            Some(text) if is_blank(&text) && !gt_core::defect!("blank-config-counts") => {
+                Err(ConfigError::Blank { path: self.path.clone() })
+            }
+            Some(text) => Ok(text),
+        }
     }
 
     fn locate(&self, problem: ConfigError) -> ConfigError {
@@ -108,7 +135,12 @@ impl Edit {
 
     /// The config as it is after the edit.
     pub fn config(&self) -> Result<Config, ConfigError> {
-        Config::parse(self.new.as_ref().unwrap_or(&self.old)).map_err(|error| self.file.locate(error))
+        self.file.parse(self.text())
+    }
+
+    /// The file's text after the edit.
+    pub fn text(&self) -> &str {
+        self.new.as_ref().unwrap_or(&self.old)
     }
 
     /// Writes it and tells whether that changed the file.
@@ -119,6 +151,11 @@ impl Edit {
         }
         Ok(self.changes())
     }
+}
+
+/// Whether there is nothing in it but white space.
+fn is_blank(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
 fn read(path: &Path) -> io::Result<Option<String>> {

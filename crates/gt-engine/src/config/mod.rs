@@ -2,13 +2,16 @@
 //!
 //! Owns the keys, what is valid for them, reading a file into a [`Config`], edits that
 //! keep the user's comments, and the fresh file. Everything here works on text; only
-//! [`ConfigFile`] touches the disk. It does not watch the file, apply `GT_LANE_X`, or
-//! know what the settings do.
+//! [`ConfigFile`] touches the disk. It does not watch the file or apply `GT_LANE_X`. What
+//! the settings do, only `ineffective` knows.
 
+mod decide;
 mod edit;
 mod error;
 mod file;
+mod ineffective;
 mod keys;
+mod limits;
 mod place;
 mod secret;
 mod table;
@@ -24,10 +27,13 @@ use std::time::Duration;
 
 use toml_edit::{Document, Item, TableLike};
 
-pub use edit::{set, unset};
+pub use decide::{Decision, Found, LastGood, SETTLE, Waited, decide, digest};
+pub use edit::{set, unset, unset_all};
 pub use error::ConfigError;
 pub use file::{ConfigFile, Edit};
+pub use ineffective::{Ineffective, KnownNames, ineffective, is_of_missing_rig, missing_owner, refuse_ineffective};
 pub use keys::{Initial, Key, join};
+pub use limits::{Dropped, How, dropped, is_missing};
 pub use secret::{Secret, mask_path};
 pub use table::KEYS;
 pub use template::template;
@@ -91,6 +97,13 @@ impl Config {
             .filter(|path| path.first().is_some_and(|first| first == group))
             .filter_map(|path| path.get(1).map(String::as_str));
         names.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Lists the keys that the file sets below a group such as `rigs.shop`.
+    pub fn keys_of(&self, group: &[&str]) -> Vec<String> {
+        let is_below =
+            |path: &&Vec<String>| path.len() > group.len() && path.iter().zip(group).all(|(one, of)| one == of);
+        self.values.keys().filter(is_below).map(|path| join(path)).collect()
     }
 
     /// Returns a key's value or default; `None` where it has neither.

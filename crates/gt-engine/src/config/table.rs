@@ -72,6 +72,8 @@ pub static KEYS: &[Key] = keys! {
         "commands that must all succeed, in order, before a merge";
     "rigs.NAME.merge" Kind::Choice(&["mr", "direct", "local"]), is "mr",
         "what becomes of finished work";
+    "rigs.NAME.push" Kind::Boolean, eg "true",
+        "push merged work to origin; unset: rigs cloned from a URL do";
     "rigs.NAME.pull_request" LIST, is "[]",
         "program that asks for merges into protected branches";
     "rigs.NAME.default_formula" Kind::Text, is "mol-polecat-work",
@@ -182,6 +184,8 @@ pub static KEYS: &[Key] = keys! {
     "heartbeat.ack_max_chars" ANY, is "300",
         "text beside HEARTBEAT_OK that still counts as all well";
 
+    "guards.max_agents" ANY, is "16",
+        "polecats alive at once where no cap is set; 0: no limit";
     "guards.load_per_core" ANY, is "16",
         "no start above this load per core; 0: no limit";
     "guards.free_memory" Kind::Size, is "256 MB",
@@ -200,9 +204,13 @@ pub static KEYS: &[Key] = keys! {
         "age at which what sessions said is pruned";
     "retention.logs" SPAN, is "14d",
         "age at which logs are pruned";
+    "retention.worktrees" SPAN, is "24h",
+        "time after which salvaged worktrees of closed beads go";
+    "retention.logs_size" Kind::Size, is "1 GB",
+        "size of all logs above which the oldest go; 0 B: no limit";
 
     "store.url" Kind::Url, eg "postgres://user@host/town",
-        "PostgreSQL shared by several hosts; unset: the embedded store";
+        "PostgreSQL, not supported yet: leave it unset";
 
     "server.bind" Kind::Address, is "127.0.0.1:7777",
         "address of the dashboard and the HTTP API";

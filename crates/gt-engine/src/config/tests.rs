@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod decisions;
 mod edits;
 mod files;
 mod getters;
 mod hostile;
+mod ineffective;
 mod kinds;
 mod texts;
 

@@ -99,7 +99,7 @@ impl Kind {
             Self::Money => "an amount of 0 or more with at most six decimals, such as `12.50`",
             Self::ActiveHours => "a span of the day such as `08:00-22:00`",
             Self::TimeZone => "an IANA time zone such as `Europe/Berlin` or `UTC`",
-            Self::Url => "a URL such as `postgres://user@host/town`",
+            Self::Url => "left unset, since this version keeps all data in the town's own SQLite file",
             Self::Web => "a URL such as `https://example.org/hook`",
             Self::Secret => "a text of one line, or `env:NAME` for what the environment holds under that name",
             Self::Address => "an address with its port, such as `127.0.0.1:7777`",

@@ -1,5 +1,7 @@
 //! What the daemon does by the clock: the patrol, and the sweep below feeding and landing. // SPEC D8, C5
 
+use std::sync::Arc;
+
 use gt_store::{Stamp, StoreError, Swept};
 
 use super::{Cause, Daemon};
@@ -52,7 +54,8 @@ impl Daemon {
     fn sweep(&mut self, stamp: &Stamp) -> Result<Swept, StoreError> {
         let known = self.store.last_event()?;
         let is_needed = self.store.needs_sweep(stamp.now)?;
-        let swept = if is_needed { self.store.sweep(stamp)? } else { Swept::default() };
+        let swept =
+            if is_needed && !gt_core::defect!("never-swept") { self.store.sweep(stamp)? } else { Swept::default() };
         self.swept = known;
         Ok(swept)
     }
@@ -62,7 +65,7 @@ impl Daemon {
         self.next_patrol = self.dispatcher.now() + self.settings.heartbeat;
         self.keep_beats();
         let stamp = self.dispatcher.stamp();
-        if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &stamp) {
+        if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &mut self.logs, &stamp) {
             (self.log)(&format!("the patrol could not clean up: {}", chain(&error)));
         }
         if let Some(Err(error)) = self.channels.as_ref().map(|all| all.give_up_stranded(&mut self.store, &stamp)) {
@@ -76,10 +79,28 @@ impl Daemon {
             Err(error) => (self.log)(&format!("the patrol could not release hooks: {}", chain(&error))),
         }
         if self.around.worktrees().has_git() {
-            let (town, now, sender) = (self.town.clone(), self.dispatcher.now(), self.sender.clone());
+            let (town, stamp, sender) = (self.town.clone(), self.dispatcher.stamp(), self.sender.clone());
             let say = move |words: &str| sender.send(Cause::Said(words.to_owned())).unwrap_or_default();
-            // What cannot be tidied up now is in nobody's way; the next patrol tries again.
-            self.around.aside(Box::new(move || tidy::tidy(&town, now, &say).unwrap_or_default()));
+            let around = Arc::clone(&self.around);
+            self.around.aside(Box::new(move || {
+                // The next patrol tries again.
+                if let Err(error) = tidy::tidy(&*around, &town, &stamp, &say) {
+                    say(&format!("the patrol could not clear everything away: {}", chain(&error)));
+                }
+            }));
         }
+    }
+
+    /// Logs what newly holds agents up.
+    pub(super) fn log_troubles(&mut self) -> Result<(), TownError> {
+        let now = self.dispatcher.now();
+        let troubles = self.store.scheduler_state(now)?.troubles;
+        for (of, trouble) in &troubles {
+            if self.troubles.get(of).is_none_or(|known| known.reason != trouble.reason) {
+                (self.log)(&of.sentence(trouble, now));
+            }
+        }
+        self.troubles = troubles;
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::Cause;
+use super::deletion::Home;
 use crate::error::TownError;
 use crate::town::Town;
 use crate::wake::{Bell, FileWatch, Follow, WordWatch, Written};
@@ -36,6 +37,7 @@ pub(super) fn listen(town: &Town, sender: &Sender<Cause>) -> Result<Option<Follo
     // Where it cannot be watched, the patrol sees what the clock says.
     crate::clock::on_clock_set(move || clock.send(Cause::ClockSet).unwrap_or_default()).unwrap_or_default();
     let follow = listen_to_agents(town, sender);
+    let home = Home::open(town).map_err(|source| TownError::io("open", &state_dir, source))?;
     let files = FileWatch::new(town)?;
     let written = sender.clone();
     thread::spawn(move || {
@@ -44,6 +46,7 @@ pub(super) fn listen(town: &Town, sender: &Sender<Cause>) -> Result<Option<Follo
                 Written::Store => Cause::StoreWritten,
                 Written::Config => Cause::ConfigWritten,
                 Written::Heartbeat => Cause::HeartbeatWritten,
+                Written::StoreRemoved => return home.look_after_removal(&written).is_ok(),
             };
             written.send(cause).is_ok()
         });

@@ -3,11 +3,17 @@
 use std::sync::Arc;
 
 use gt_store::Target;
+use jiff::SignedDuration;
 
 use super::{Cause, Daemon};
 use crate::error::{TownError, chain};
 use crate::refinery::{self, Worked};
 use crate::tidy;
+
+/// How long a target is left alone after its worker failed.
+const HOLD: SignedDuration = SignedDuration::from_secs(5);
+/// How soon it is looked at again while another process merges into it.
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(1);
 
 /// What became of a worker.
 pub type Merged = (Target, Result<Worked, TownError>);
@@ -16,7 +22,7 @@ impl Daemon {
     /// Has somebody work on every target that can be; the daemon itself waits for nobody.
     pub(super) fn tend_refinery(&mut self) -> Result<(), TownError> {
         for target in refinery::due_targets(&mut self.store, self.dispatcher.now())? {
-            if !self.merging.insert(target.clone()) {
+            if self.is_held_here(&target) || !self.merging.insert(target.clone()) {
                 continue;
             }
             let (town, sender) = (self.town.clone(), self.sender.clone());
@@ -29,9 +35,23 @@ impl Daemon {
         Ok(())
     }
 
+    /// Whether a target is held though the store does not know it; then a pass comes when that is over.
+    fn is_held_here(&mut self, target: &Target) -> bool {
+        let uptime = self.around.uptime();
+        let Some(left) = self.unheld.get(target).map(|until| until.saturating_sub(uptime)) else { return false };
+        if left.is_zero() {
+            self.unheld.remove(target);
+            return false;
+        }
+        self.wake_by(self.dispatcher.now() + left);
+        true
+    }
+
     /// A worker has come to its end; what came to wait meanwhile is for the next one. Says whether to look at once.
     pub(super) fn note_merged(&mut self, (target, worked): Merged) -> bool {
-        self.merging.remove(&target);
+        if !gt_core::defect!("worker-never-over") {
+            self.merging.remove(&target);
+        }
         let Target { rig, branch } = &target;
         let worked = match worked {
             Ok(worked) => worked,
@@ -39,10 +59,10 @@ impl Daemon {
                 let reason = chain(&error);
                 (self.log)(&format!("nothing can be merged into {branch} of {rig}: {reason}"));
                 let stamp = self.dispatcher.stamp();
-                // Where not even that can be remembered, the next pass tries again.
-                self.store
-                    .hold_target(&target, &reason, stamp.now + super::ERROR_RETRY * 5, &stamp)
-                    .unwrap_or_default();
+                // Where the store cannot remember that, the daemon does: else it would be at it again at once.
+                if refinery::hold(&mut self.store, &target, &reason, &stamp).is_err() {
+                    self.unheld.insert(target, self.around.uptime() + HOLD.unsigned_abs());
+                }
                 return true;
             }
         };
@@ -55,13 +75,13 @@ impl Daemon {
         for lock in &worked.unlocked {
             (self.log)(&tidy::cleared_words(lock));
         }
+        worked.resumed.iter().for_each(|words| (self.log)(&format!("{words} of {rig}")));
         if let Some(reason) = &worked.held {
             (self.log)(&format!("{branch} of {rig} is held: {reason}"));
         }
-        if worked.is_busy {
+        if worked.is_busy && !gt_core::defect!("busy-target-forgotten") {
             // Another process is at it. What that commits wakes the daemon; if it dies, nothing does.
-            let again = self.dispatcher.now() + super::ERROR_RETRY;
-            self.next_deadline = Some(self.next_deadline.map_or(again, |known| known.min(again)));
+            self.wake_by(self.dispatcher.now() + LOOK_AGAIN);
         }
         !worked.is_busy
     }

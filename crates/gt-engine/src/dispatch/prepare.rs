@@ -9,7 +9,8 @@ use gt_runtime::{Handle, Launch, StartError};
 use gt_store::{Assignment, Claimed, Fault, NotStarted, Run, Started, Turn};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::agents::{self, TurnOrder, Unfit, Workplace};
+use super::probe;
+use crate::agents::{self, Seeker, TurnOrder, Unfit, Workplace};
 use crate::formulas::{Library, name_for};
 use crate::prompt;
 use crate::settings::{Isolation, Settings};
@@ -17,8 +18,6 @@ use crate::surroundings::Surroundings;
 use crate::town::Town;
 use crate::worktrees;
 
-/// How long an agent whose program is missing is left alone.
-const AGENT_TROUBLE: SignedDuration = SignedDuration::from_mins(1);
 /// How long a machine without room is left alone.
 pub(crate) const TOWN_TROUBLE: SignedDuration = SignedDuration::from_secs(30);
 
@@ -50,14 +49,21 @@ pub(super) fn started(run: &str, ready: &Ready, handle: &Handle, at: Timestamp) 
     }
 }
 
-pub(super) fn refused(run: &str, ready: &Ready, error: &StartError, now: Timestamp) -> NotStarted {
-    let fault = match error {
-        StartError::NoProgram { .. } => Fault::Agent { until: now + AGENT_TROUBLE },
-        StartError::NoRoom { .. } => Fault::Town { until: now + TOWN_TROUBLE },
-        StartError::Failed { .. } | StartError::Unknown { .. } => Fault::Bead,
+pub(super) fn refused(claimed: &Claimed, ready: &Ready, error: &StartError, seeker: Seeker) -> NotStarted {
+    let (fault, error) = match (error, claimed) {
+        (StartError::NoProgram { .. }, Claimed::Work(work)) => {
+            (Fault::Agent, agents::cannot_start(&work.agent, "command", error, seeker))
+        }
+        // The command of a job is no agent's.
+        (StartError::NoProgram { .. }, Claimed::Turn(turn)) if !turn.is_command() => {
+            (Fault::Agent, agents::cannot_start(&turn.agent, "headless", error, seeker))
+        }
+        (StartError::NoProgram { .. }, Claimed::Turn(_)) => (Fault::Agent, error.to_string()),
+        (StartError::NoRoom { .. }, _) => (Fault::Town, error.to_string()),
+        (StartError::Failed { .. } | StartError::Unknown { .. }, _) => (Fault::Bead, error.to_string()),
     };
     let worktree = ready.worktree.as_ref().map(|path| path.display().to_string());
-    NotStarted { run: run.to_owned(), error: error.to_string(), fault, worktree }
+    NotStarted { run: claimed.run().to_owned(), error, fault, worktree }
 }
 
 /// A start of which the runtime says nothing.
@@ -66,10 +72,10 @@ pub(super) fn not_answered() -> Result<Handle, StartError> {
 }
 
 /// A start that is not waited for any longer. Where answers were lost (`unsure`), that is not the bead's fault.
-pub(super) fn given_up(run: &Run, unsure: Option<String>, now: Timestamp) -> NotStarted {
+pub(super) fn given_up(run: &Run, unsure: Option<String>) -> NotStarted {
     let (error, fault) = match (&run.stop, unsure) {
         (Some(stop), _) => (stop.reason.clone(), Fault::Bead),
-        (None, Some(why)) => (why, Fault::Town { until: now + TOWN_TROUBLE }),
+        (None, Some(why)) => (why, Fault::Town),
         (None, None) => ("the start took longer than `scheduler.start_timeout`".to_owned(), Fault::Bead),
     };
     NotStarted { run: run.id.clone(), error, fault, worktree: None }
@@ -85,25 +91,19 @@ pub fn prepare(
 ) -> Prepared {
     let ready = match &claimed {
         Claimed::Work(assignment) => make_ready(around, town, settings, formulas, assignment),
-        Claimed::Turn(turn) => make_turn_ready(around, town, settings, turn),
+        Claimed::Turn(turn) => make_turn_ready(town, settings, turn),
     };
     (claimed, ready)
 }
 
 /// A turn needs no place of its own: it talks in the town, and its agent is started as a plain process.
-fn make_turn_ready(
-    around: &dyn Surroundings,
-    town: &Town,
-    settings: &Settings,
-    turn: &Turn,
-) -> Result<Ready, NotStarted> {
-    let now = around.now();
+fn make_turn_ready(town: &Town, settings: &Settings, turn: &Turn) -> Result<Ready, NotStarted> {
     let fail = |error: String, fault: Fault| NotStarted { run: turn.run.clone(), error, fault, worktree: None };
     let unfit = |unfit: Unfit| match unfit {
-        Unfit::Agent(why) => fail(why, Fault::Agent { until: now + AGENT_TROUBLE }),
-        Unfit::Machine(why) => fail(why, Fault::Town { until: now + TOWN_TROUBLE }),
+        Unfit::Agent(why) => fail(why, Fault::Agent),
+        Unfit::Machine(why) => fail(why, Fault::Town),
     };
-    make_logs_dir(town).map_err(|why| fail(why, Fault::Town { until: now + TOWN_TROUBLE }))?;
+    make_logs_dir(town).map_err(|why| fail(why, Fault::Town))?;
     let (log, errors) = (town.log_path(&turn.run), town.errors_path(&turn.run));
     if let Some(command) = turn.fire.as_ref().and_then(|fire| fire.command.as_ref()) {
         let launch = agents::command_launch(command, turn, town, &log, &errors);
@@ -138,28 +138,22 @@ fn make_ready(
     formulas: &Library,
     assignment: &Assignment,
 ) -> Result<Ready, NotStarted> {
-    let now = around.now();
     let fail = |error: String, fault: Fault| NotStarted { run: assignment.run.clone(), error, fault, worktree: None };
-    let agent = agents::find(&settings.config, &assignment.agent)
-        .map_err(|error| fail(error, Fault::Agent { until: now + AGENT_TROUBLE }))?;
-    let in_terminal = settings.in_terminal().map_err(|why| {
-        let cause = format!("no agent gets a terminal: {why}; without one: `gt config set runtime process`");
-        fail(cause, Fault::Town { until: now + TOWN_TROUBLE })
-    })?;
+    let agent = agents::find(&settings.config, &assignment.agent).map_err(|error| fail(error, Fault::Agent))?;
+    let in_terminal = settings.in_terminal().map_err(|why| fail(probe::no_terminal(&why), Fault::Town))?;
     let cooked = formulas
         .cook(assignment, settings)
         .map_err(|why| fail(formula_words(assignment, settings, &why), Fault::Bead))?;
     let log = town.log_path(&assignment.run);
-    make_logs_dir(town).map_err(|cause| fail(cause, Fault::Town { until: now + TOWN_TROUBLE }))?;
+    make_logs_dir(town).map_err(|cause| fail(cause, Fault::Town))?;
     if !std::path::Path::new(&assignment.rig.path).is_dir() {
-        let cause = format!("there is no repository at {}", assignment.rig.path);
-        return Err(fail(cause, Fault::Rig { until: now + TOWN_TROUBLE }));
+        return Err(fail(probe::no_repository(&assignment.rig.path), Fault::Rig));
     }
     let (worktree, branch) = match settings.isolation(&assignment.rig.name) {
         Isolation::None => (None, None),
         Isolation::Worktree => {
-            let (path, branch) = worktrees::make(around.worktrees(), town, assignment)
-                .map_err(|error| fail(crate::chain(&error), worktrees::fault_of(&error, now)))?;
+            let (path, branch) = worktrees::make(around, town, assignment)
+                .map_err(|error| fail(crate::chain(&error), worktrees::fault_of(&error)))?;
             let text = prompt::text(assignment, cooked.as_ref(), Some(&branch));
             worktrees::leave_assignment(around.worktrees(), assignment, &path, &text);
             (Some(path), Some(branch))
@@ -170,8 +164,8 @@ fn make_ready(
     let launch = agents::launch(&agent, assignment, &place, town, cooked.as_ref()).map_err(|unfit| NotStarted {
         worktree: worktree.as_ref().map(|path| path.display().to_string()),
         ..match unfit {
-            Unfit::Agent(why) => fail(why, Fault::Agent { until: now + AGENT_TROUBLE }),
-            Unfit::Machine(why) => fail(why, Fault::Town { until: now + TOWN_TROUBLE }),
+            Unfit::Agent(why) => fail(why, Fault::Agent),
+            Unfit::Machine(why) => fail(why, Fault::Town),
         }
     })?;
     let conversation = Some(conversation_of(&assignment.run)).filter(|name| launch.argv.contains(name));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gt_core::run::RunState;
-use gt_runtime::{Handle, merge};
+use gt_runtime::Handle;
 use gt_store::{Ended, Findings, Run, Started, Store};
 
 use super::Dispatcher;
@@ -131,7 +131,7 @@ impl Dispatcher {
         let Some(assignment) = store.assignment(&run.id)? else { return Ok(None) };
         let (trees, own) = (self.around.worktrees(), worktrees::branch_name(&assignment));
         let Some((path, branch)) = worktrees::of_run(trees, &self.town, &assignment) else { return Ok(None) };
-        let has_own = trees.has_git() && matches!(merge::branch_tip(&path, &own), Ok(Some(_)));
+        let has_own = trees.has_git() && matches!(self.around.git().branch_tip(&path, &own), Ok(Some(_)));
         Ok(Some((path.display().to_string(), if has_own { Some(own) } else { branch })))
     }
 }

@@ -20,6 +20,8 @@ use crate::settings::Settings;
 use crate::surroundings::Machine;
 use crate::town::Town;
 
+mod looks;
+
 /// A runtime in which something happens right before each survey.
 struct Meddling {
     world: SimulatedRuntime,
@@ -63,14 +65,15 @@ fn town() -> (TempDir, Town, Settings) {
         state: RigState::Active,
     };
     open(&town).add_rig(&rig, &stamp).expect("it is the first");
-    let config = "default_agent = \"a\"\n[agents.a]\ncommand = [\"a\"]\n[rigs.shop]\nisolation = \"none\"\n";
+    let config = "default_agent = \"a\"\nguards.load_per_core = 0\nguards.free_memory = \"0 B\"\nguards.free_disk = \"0 B\"\n\
+         [agents.a]\ncommand = [\"/bin/sh\"]\n[rigs.shop]\nisolation = \"none\"\n";
     std::fs::write(town.config_path(), config).expect("the town can be written");
-    let settings = Settings::load(&town).expect("the config is right");
+    let settings = Settings::load(&town, &mut open(&town), &*Machine::here()).expect("the config is right");
     (dir, town, settings)
 }
 
 fn turn(town: &Town) -> Turn {
-    Turn::take(&Machine::here(), town, Limits::default()).expect("nobody else passes")
+    Turn::take(&Machine::here(), town, &mut open(town), Limits::default()).expect("nobody else passes")
 }
 
 fn open(town: &Town) -> Store {
@@ -165,7 +168,7 @@ fn a_run_in_another_place_is_recorded_and_known_as_such() {
     let mut dispatcher = dispatcher(&town, Elsewhere);
     once::run(&mut dispatcher, &mut store, turn(&town), 0).expect("it starts");
     let run = store.runs_of(&bead).expect("the bead is there").remove(0);
-    assert_eq!(super::known(&run).handle, Some(Handle::ELSEWHERE));
+    assert_eq!(super::handle(&run), Some(Handle::ELSEWHERE));
     once::settle(&mut dispatcher, &mut store, &settings).expect("it is seen");
     assert!(store.run(&run.id).expect("it answers").is_some_and(|run| run.is_live()), "it is not taken for dead");
 }

@@ -10,8 +10,10 @@ use gt_store::{Merge, Store, StoreError};
 
 use super::{Finding, Level};
 use crate::config::{Config, join};
+use crate::git;
 use crate::lock::Lock;
 use crate::refinery;
+use crate::settings;
 use crate::town::Town;
 
 const CHECK: &str = "merging";
@@ -37,7 +39,7 @@ pub(super) fn findings(town: &Town, store: &mut Store) -> Result<Vec<Finding>, S
         let is_wanted = merges.iter().any(|merge| merge.rig == target.rig && merge.target == target.branch);
         if is_wanted && refinery::needs_a_person(&hold) {
             let reason = one_line(&hold.reason);
-            let message = format!("nothing is merged into {} of {}: {reason}", target.branch, target.rig);
+            let message = format!("merging into {} of {} is held: {reason}", target.branch, target.rig);
             findings.push(Finding::bad(CHECK, Level::Warning, message, "mend that, then `gt refinery run`"));
         }
     }
@@ -53,6 +55,19 @@ fn gone(rig: &Rig, merge: &Merge) -> Option<Finding> {
         let remedy = format!("bring it back (`git fetch`), or give it up with `gt refinery drop {id}`");
         Finding::bad(CHECK, Level::Broken, message, remedy)
     })
+}
+
+/// Whether merged work goes to the origin, where there is one.
+pub(super) fn push_words(rig: &Rig, config: &Config, repository: &Path) -> String {
+    if !matches!(git::origin(repository), Ok(Some(_))) {
+        return String::new();
+    }
+    let key = join(&["rigs", &rig.name, "push"]);
+    if settings::pushes(config, rig) {
+        format!("; merged work is pushed to its origin (`{key}`)")
+    } else {
+        format!("; merged work is not pushed to its origin (`gt config set {key} true`)")
+    }
 }
 
 /// Gates whose program is not there.

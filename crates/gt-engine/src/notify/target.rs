@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use gt_core::near::closest;
 use gt_core::text::one_line;
 use gt_core::time;
 use gt_runtime::exec::Errand;
@@ -13,6 +14,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::leash::Leash;
 use crate::error::chain;
+use crate::in_force;
+use crate::surroundings::Machine;
 use crate::town::Town;
 use crate::web;
 
@@ -90,18 +93,49 @@ fn address(text: &str) -> Address {
     Address { channel: channel.to_owned(), recipient, reply_to: None }
 }
 
+/// The channel that an entry names, if it names one.
+pub(crate) fn channel_of(entry: &str) -> Option<String> {
+    match Target::parse(entry).kind {
+        Kind::Channel { to } => Some(to.channel),
+        _ => None,
+    }
+}
+
+/// An entry that would run as a command and was meant to be something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mistyped {
+    /// The entry, without what may be a secret.
+    pub(crate) shown: String,
+    pub(crate) meant: Option<String>,
+}
+
+pub(crate) fn mistyped(entry: &str) -> Option<Mistyped> {
+    let Kind::Command { command } = Target::parse(entry).kind else { return None };
+    let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic());
+    let is_near = |text: &str, word: &str| is_word(text) && !closest(text, [word]).is_empty();
+    let found = |shown: String, meant| Some(Mistyped { shown, meant });
+    match command.split_once(':') {
+        Some((scheme, rest)) if is_word(scheme) && rest.starts_with("//") => found(format!("{scheme}://…"), None),
+        Some((word, name)) if is_near(word, "channel") && !name.contains(char::is_whitespace) => {
+            let meant = format!("{CHANNEL}{name}");
+            found(command, Some(meant))
+        }
+        None if is_near(&command, "desktop") => found(command, Some("desktop".to_owned())),
+        _ => None,
+    }
+}
+
 /// Puts it into the outbox, once however often it is tried; from there the channel delivers it.
 fn send(to: &Address, target: &str, notice: &Notice, town: &Path) -> Result<(), String> {
     let town = Town::at(town).map_err(|error| chain(&error))?;
-    let config = town.config_file().load().map_err(|error| chain(&error))?;
-    if !config.names("channels").contains(&to.channel.as_str()) {
+    let mut store = town.open_store().map_err(|error| chain(&error))?;
+    let in_force = in_force::load(&town, &mut store, &*Machine::here()).map_err(|error| chain(&error))?;
+    if !in_force.config.names("channels").contains(&to.channel.as_str()) {
         return Err(format!("there is no channel `{}`", one_line(&to.channel)));
     }
     let stamp = Stamp::new(Timestamp::now(), "daemon");
-    let posted = town.open_store().and_then(|mut store| {
-        Ok(store.post(&format!("notice-{}-{target}", notice.id), to, &notice.kind, &notice.text, &stamp)?)
-    });
-    posted.map_err(|error| chain(&error))
+    let id = format!("notice-{}-{target}", notice.id);
+    store.post(&id, to, &notice.kind, &notice.text, &stamp).map_err(|error| chain(&error))
 }
 
 fn run(errand: &Errand, input: &Value, leash: &Leash) -> Result<(), Untold> {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use gt_core::merge::MergeState;
-use gt_runtime::merge::{self, Base, MergeError};
+use gt_runtime::merge::{Base, MergeError};
 use gt_store::{Merge, StoreError};
 
 use super::{KEPT, Stop, Worker, ref_of};
@@ -14,7 +14,7 @@ use crate::tidy::POLECATS;
 impl Worker<'_> {
     /// Before anything else: while they are there, each change of a ref takes a second or fails.
     pub(super) fn clear_dead_locks(&mut self, repository: &Path) -> Result<(), Stop> {
-        let cleared = merge::clear_dead_locks(repository, [self.target.branch.as_str()])?;
+        let cleared = self.git().clear_dead_locks(repository, &[self.target.branch.as_str()])?;
         self.worked.unlocked.extend(cleared);
         Ok(())
     }
@@ -28,22 +28,28 @@ impl Worker<'_> {
     /// A branch that somebody has checked out is the patrol's to delete; one that was not made for a run is nobody's.
     fn clear(&self, repository: &Path, merge: &Merge) -> Result<(), MergeError> {
         if merge.branch.starts_with(POLECATS) {
-            merge::delete_branch(repository, &merge.branch, &self.target.branch)?;
+            self.git().delete_branch(repository, &merge.branch, &self.target.branch)?;
         }
-        merge::forget(repository, &ref_of(&merge.id))
+        self.git().forget(repository, &ref_of(&merge.id))
     }
 
     /// A worker may have died before it cleared away what it merged, and a `gt done` before it told of what it kept.
     pub(super) fn clear_leftovers(&mut self, repository: &Path, base: &Base) -> Result<(), Stop> {
         let mut merged = Vec::new();
-        for (name, commit) in merge::kept(repository, KEPT)? {
+        for (name, commit) in self.git().kept(repository, KEPT)? {
             match self.store.merge(name.trim_start_matches(KEPT)) {
                 Ok(merge) if merge.state == MergeState::Merged && merge.target == self.target.branch => {
                     merged.push(merge);
                 }
                 // Its row may be about to come, so only what the target has anyway is let go.
-                Err(StoreError::NoMerge { .. }) if merge::is_part_of(repository, &commit, &base.commit)? => {
-                    merge::forget(repository, &name)?;
+                Err(StoreError::NoMerge { .. }) if self.git().is_part_of(repository, &commit, &base.commit)? => {
+                    self.git().forget(repository, &name)?;
+                }
+                Ok(merge) if merge.state.is_live() && gt_core::defect!("waiting-refs-cleared") => {
+                    self.git().forget(repository, &name)?;
+                }
+                Err(StoreError::NoMerge { .. }) if gt_core::defect!("unknown-refs-cleared") => {
+                    self.git().forget(repository, &name)?;
                 }
                 Ok(_) | Err(StoreError::NoMerge { .. }) => {}
                 Err(error) => return Err(Stop::Failed(TownError::from(error))),

@@ -4,14 +4,15 @@
 //! whole failed with, and not the base that was the last merge. What has passed is remembered by the process, for the next
 //! worker at the same target; what failed is not, so whoever mends what it failed for is heard.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gt_core::merge::Flaw;
-use gt_runtime::merge::{self, Gate, MergeError, Workbench};
+use gt_runtime::merge::{Gate, MergeError};
+
+use crate::surroundings::{Bench, Command, Git};
 
 /// So many trees that passed are remembered.
 const PASSED_MAX: usize = 256;
@@ -37,7 +38,8 @@ pub(super) enum Judged {
 
 /// Where gates run, and what they leave.
 pub(super) struct Place<'a> {
-    pub(super) bench: &'a Workbench,
+    pub(super) git: &'a dyn Git,
+    pub(super) bench: &'a dyn Bench,
     pub(super) commit: &'a str,
     /// The directory of the target.
     pub(super) dir: &'a Path,
@@ -70,7 +72,7 @@ impl Gates {
             *self = Gates { commands: commands.to_vec(), known: BTreeMap::new() };
         }
         let name = (place.dir.to_owned(), commands.to_vec(), tree.to_owned());
-        if passed().contains(&name) {
+        if place.git.passed().contains(&name) {
             return Ok(Judged::Sure(Verdict::Passed));
         }
         if let Some(known) = self.known.get(tree) {
@@ -79,8 +81,10 @@ impl Gates {
         let killed = Killed::at(place.dir);
         let verdict = match run(commands, env, place, timeout)? {
             None | Some((_, Gate::Passed)) => Verdict::Passed,
-            Some((command, Gate::Killed { how, .. })) if !killed.has(tree) => {
-                if !super::is_ending() {
+            Some((command, Gate::Killed { how, .. }))
+                if !killed.has(tree) && !gt_core::defect!("killed-gate-blames") =>
+            {
+                if !place.git.is_ending() {
                     killed.add(tree);
                 }
                 return Ok(Judged::Killed { command, how });
@@ -89,8 +93,8 @@ impl Gates {
                 Verdict::Failed(Flaw::Gate { command, how, output: tail })
             }
         };
-        if verdict == Verdict::Passed {
-            let mut passed = passed();
+        if verdict == Verdict::Passed || gt_core::defect!("failed-gates-count-as-passed") {
+            let mut passed = place.git.passed();
             passed.push_back(name);
             let n_over = passed.len().saturating_sub(PASSED_MAX);
             passed.drain(..n_over);
@@ -98,15 +102,6 @@ impl Gates {
         self.known.insert(tree.to_owned(), verdict.clone());
         Ok(Judged::Sure(verdict))
     }
-}
-
-/// A target's directory, the commands, and a tree for which all of them succeeded.
-type Name = (PathBuf, Vec<String>, String);
-
-static PASSED: Mutex<VecDeque<Name>> = Mutex::new(VecDeque::new());
-
-fn passed() -> MutexGuard<'static, VecDeque<Name>> {
-    PASSED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs one after the other; returns the one that did not succeed. Each finds what is to be merged, whatever the one before
@@ -118,11 +113,12 @@ fn run(
     timeout: Duration,
 ) -> Result<Option<(String, Gate)>, MergeError> {
     for (n_before, command) in commands.iter().enumerate() {
-        if n_before > 0 {
+        if n_before > 0 && !gt_core::defect!("tracked-files-not-put-back") {
             place.bench.restore(place.commit)?;
         }
-        let at = UnderWay::at(marker(place.dir));
-        let gate = merge::gate(place.bench.path(), command, env, &place.log(), &at.marker, timeout)?;
+        let marker = marker(place.dir);
+        let how = Command { dir: place.bench.path(), env, marker: &marker, timeout };
+        let gate = place.git.gate(command, &place.log(), &how)?;
         if gate != Gate::Passed {
             return Ok(Some((command.clone(), gate)));
         }
@@ -133,40 +129,6 @@ fn run(
 /// The file that says which process works for a target's worker.
 pub(super) fn marker(dir: &Path) -> PathBuf {
     dir.join("gate")
-}
-
-/// The markers of what this process has under way.
-static UNDER_WAY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-fn under_way() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A command of this process's, for as long as it is not dropped.
-pub(super) struct UnderWay {
-    pub(super) marker: PathBuf,
-}
-
-impl UnderWay {
-    pub(super) fn at(marker: PathBuf) -> UnderWay {
-        under_way().insert(marker.clone());
-        UnderWay { marker }
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        under_way().remove(&self.marker);
-    }
-}
-
-/// Ends what this process has under way.
-pub(super) fn end_all() {
-    let markers = under_way().clone();
-    for marker in markers {
-        // What cannot be ended now is ended by the next worker.
-        merge::end_leftover(&marker).unwrap_or_default();
-    }
 }
 
 /// The trees of a target whose gates somebody has killed: once may be anything, again is a sign. A file, so that it is

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use gt_core::merge::Flaw;
 use gt_core::rig::Rig;
 use gt_core::text::one_line;
-use gt_runtime::merge::{self, Asked, Base, Workbench};
+use gt_runtime::merge::{Asked, Base};
 use gt_store::Merge;
 
-use super::gates::{UnderWay, Verdict, marker};
-use super::{REMOTE_TIMEOUT, Stop, Worker, is_ending, is_requested};
+use super::gates::{Verdict, marker};
+use super::publishing::words_of_branch;
+use super::{REMOTE_TIMEOUT, Stop, Tried, Worker, is_requested};
 use crate::error::TownError;
+use crate::surroundings::Command;
 
 /// Why a target waits whose requests are open: one, or several.
 pub(super) const OPEN: [&str; 2] = ["a pull request is open", "pull requests are open"];
@@ -70,19 +72,23 @@ impl Worker<'_> {
 
     /// Only what can be merged and passes here is asked for.
     fn open(&mut self, rig: &Rig, repository: &Path, base: &Base, merge: &Merge) -> Result<Opened, Stop> {
-        let bench = Workbench::open(repository, &self.dir.join("tree"))?;
-        let Some(stack) = self.stack(repository, &bench, base, vec![merge.clone()])? else {
+        let bench = self.bench(repository)?;
+        let Some(stack) = self.stack(repository, &*bench, base, vec![merge.clone()])? else {
             return Ok(Opened::Not(None));
         };
-        if let Verdict::Failed(flaw) = self.pass_gates(rig, repository, &bench, &stack.tip)? {
-            let held = self.flaw_of_base(rig, repository, &bench, base, &flaw)?;
+        if let Verdict::Failed(flaw) = self.pass_gates(rig, repository, &*bench, &stack.tip)? {
+            let held = self.flaw_of_base(rig, repository, &*bench, base, &flaw)?;
             if held.is_none() {
                 self.give_back(repository, base, merge, &flaw)?;
             }
             return Ok(Opened::Not(held));
         }
-        if base.has_remote {
-            merge::push_branch(repository, &merge.tip, &merge.branch, REMOTE_TIMEOUT)?;
+        if base.has_remote && self.settings.push(rig) {
+            if let Some(Tried::TakenBack { commits }) = self.taken_back(repository, base, &merge.tip)? {
+                let why = words_of_branch(&merge.id, &self.target.branch, &commits);
+                return Ok(Opened::Not(Some(format!("{} waits: {why}", merge.bead))));
+            }
+            self.git().push_branch(repository, &merge.tip, &merge.branch, REMOTE_TIMEOUT)?;
         }
         self.remember_base(base, merge)?;
         let said = self.ask(rig, repository, merge, &["open"])?;
@@ -101,7 +107,7 @@ impl Worker<'_> {
         match said.lines().last().unwrap_or_default().trim() {
             "merged" => {
                 // That has happened since the last look.
-                let base = self.base(repository)?;
+                let base = self.base(rig)?;
                 self.check_moved(repository, &base, merge, &request)?;
                 // It may have been squashed: then only the command knows.
                 self.bring_here(repository, &base)?;
@@ -109,7 +115,7 @@ impl Worker<'_> {
                 Ok(false)
             }
             "closed" => {
-                let base = self.base(repository)?;
+                let base = self.base(rig)?;
                 self.give_back(repository, &base, merge, &Flaw::Refused { request })?;
                 fs::remove_file(self.opened_on(merge)).unwrap_or_default();
                 Ok(false)
@@ -140,7 +146,7 @@ impl Worker<'_> {
     fn check_moved(&self, repository: &Path, base: &Base, merge: &Merge, request: &str) -> Result<(), Stop> {
         let opened_on = self.opened_on(merge);
         let has_moved = fs::read_to_string(&opened_on).map_or(true, |known| known.trim() != base.commit);
-        if has_moved || merge::is_part_of(repository, &merge.tip, &base.commit)? {
+        if has_moved || self.git().is_part_of(repository, &merge.tip, &base.commit)? {
             fs::remove_file(&opened_on).unwrap_or_default();
             return Ok(());
         }
@@ -166,9 +172,10 @@ impl Worker<'_> {
             ("GT_MERGE", &merge.id),
         ]
         .map(|(name, value)| (name.to_owned(), value.clone()));
-        let under_way = UnderWay::at(marker(&self.dir));
-        match merge::ask(repository, &argv, &env, &under_way.marker, REMOTE_TIMEOUT)? {
-            _ if is_ending() => Err(Stop::Again),
+        let marker = marker(&self.dir);
+        let how = Command { dir: repository, env: &env, marker: &marker, timeout: REMOTE_TIMEOUT };
+        match self.git().ask(&argv, &how)? {
+            _ if self.git().is_ending() => Err(Stop::Again),
             Asked::Said(said) => Ok(said),
             Asked::Failed(why) => Err(Stop::Hold(format!("the command of `pull_request` failed: {}", one_line(&why)))),
         }

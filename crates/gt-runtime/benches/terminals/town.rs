@@ -49,7 +49,7 @@ impl Town {
     /// Ends and forgets everything.
     pub(crate) fn end_all(&self, runtime: &mut ProcessRuntime) {
         for run in self.live(runtime) {
-            runtime.stop(&Known { run, handle: None }, Stop::Now).expect("the keeper answers");
+            runtime.stop(&Known { run, handle: None, log: None }, Stop::Now).expect("the keeper answers");
         }
         self.await_live(runtime, 0);
         let ended: Vec<String> = runtime.survey(&[]).expect("the keeper answers").into_keys().collect();

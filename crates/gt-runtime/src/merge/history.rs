@@ -35,7 +35,7 @@ pub fn look(worktree: &Path, target: &str) -> Result<Look, MergeError> {
     let counted = asked.run("count commits")?;
     let n_ahead = counted.parse().map_err(|_| MergeError::Git { doing: "count commits".to_owned(), said: counted })?;
     let lone_submodule = lone_submodule(worktree, &known[0], &commit)?;
-    let (branch, unsaved) = (worktree::branch(worktree)?, worktree::unsaved(worktree)?);
+    let (branch, unsaved) = (worktree::branch(worktree)?, worktree::uncommitted(worktree)?);
     Ok(Look { branch, commit, n_ahead, unsaved, lone_submodule })
 }
 
@@ -75,6 +75,33 @@ pub fn is_part_of(repository: &Path, commit: &str, of: &str) -> Result<bool, Mer
         Some(1) => Ok(false),
         _ => Err(complaint(repository, "compare commits", &asked).into()),
     }
+}
+
+/// Whether `of` has the work of `commit`: the commit itself, or for each commit that leads to it one that makes the same changes.
+pub fn has_work_of(repository: &Path, commit: &str, of: &str) -> Result<bool, MergeError> {
+    if is_part_of(repository, commit, of)? {
+        return Ok(true);
+    }
+    let listed = |selection: &[&str]| {
+        let asked = Git::at(repository).args(["rev-list", "--no-merges"]).args(selection).arg("--");
+        let listed = asked.run("compare changes")?;
+        Ok::<_, MergeError>(listed.lines().map(str::to_owned).collect::<Vec<_>>())
+    };
+    if listed(&[commit, &format!("^{of}")])?.is_empty() {
+        return Ok(false); // nothing but merges, of which git cannot say whether they are the same
+    }
+    for missing in listed(&["--cherry-pick", "--right-only", &format!("{of}...{commit}")])? {
+        if !is_empty(repository, &missing)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a commit changes nothing.
+fn is_empty(repository: &Path, commit: &str) -> Result<bool, MergeError> {
+    let asked = Git::at(repository).args(["diff-tree", "--root", "-r", "--no-commit-id", "--name-only", commit]);
+    Ok(asked.run("look at what a commit changes")?.is_empty())
 }
 
 /// Makes the one commit that lands: it has the files of `tip`, and as parents `base` and `tip`. A `tip` that is such a

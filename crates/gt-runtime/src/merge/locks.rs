@@ -2,7 +2,7 @@
 //!
 //! Every `git commit` takes the lock of `packed-refs` for a moment, which all worktrees of a repository share: whoever is killed
 //! just then leaves it to all others, whose every change of a ref then takes a second or fails. It is cleared away when
-//! nobody can have it any more. What is a worktree's own is `worktree`'s; the index of people's own checkout is theirs.
+//! nobody can have it any more. The lock of an index goes only where a landing was left half-way; any other index is its owner's.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -11,26 +11,28 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{PollFd, PollFlags};
 
+use super::forward::NOTE;
 use super::{MergeError, here, there};
-use crate::child;
 use crate::process::{Entry, table};
 use crate::worktree;
+use crate::{child, patience};
 
 /// How long git may have a lock before anybody wonders; it gives up waiting for one after a second.
 const LOCK_AGE: Duration = Duration::from_secs(10);
 /// How long those are waited for who may have one.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Removes the locks of `packed-refs`, of `HEAD` and of these branches, here and as the origin has them, that have been there for
-/// a while and that no git which still runs can have taken. Returns them.
+/// Removes the locks of `packed-refs`, of every `HEAD`, of these branches, here and as the origin has them, and of an index that was
+/// being moved, if they have been there for a while and no git which still runs can have taken them. Returns them.
 pub fn clear_dead_locks<'a>(
     repository: &Path,
     branches: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<PathBuf>, MergeError> {
     let common_dir = worktree::common_dir(repository)?;
     let refs = branches.into_iter().flat_map(|branch| [here(branch), there(branch)]);
-    let names = ["packed-refs", "HEAD"].map(str::to_owned).into_iter().chain(refs);
-    let mut old: Vec<Lock> = names.filter_map(|name| Lock::old(common_dir.join(name + ".lock"))).collect();
+    let shared = refs.map(|name| common_dir.join(name + ".lock"));
+    let all = [common_dir.join("packed-refs.lock")].into_iter().chain(locks_of_checkouts(&common_dir)).chain(shared);
+    let mut old: Vec<Lock> = all.filter_map(Lock::old).collect();
     if old.is_empty() || !have_ended(&who_may_have_them(&common_dir)) {
         return Ok(Vec::new());
     }
@@ -38,6 +40,17 @@ pub fn clear_dead_locks<'a>(
     let _lock = worktree::lock(&common_dir)?;
     old.retain(|lock| lock.is_same() && fs::remove_file(&lock.path).is_ok());
     Ok(old.into_iter().map(|lock| lock.path).collect())
+}
+
+/// The locks of each checkout's own that may be in the way of moving it.
+fn locks_of_checkouts(common_dir: &Path) -> Vec<PathBuf> {
+    let worktrees = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
+    let dirs = [common_dir.to_owned()].into_iter().chain(worktrees.map(|dir| dir.path()));
+    let of_one = |dir: PathBuf| {
+        let index = dir.join(NOTE).exists().then(|| dir.join("index.lock"));
+        [dir.join("HEAD.lock")].into_iter().chain(index)
+    };
+    dirs.flat_map(of_one).collect()
 }
 
 /// A lock as it was seen.
@@ -90,7 +103,7 @@ fn git_dir_in(words: &[String]) -> Option<String> {
 
 /// Waits a while for processes to end. Who waits for the lock, as anybody does, gives up soon.
 fn have_ended(gits: &[Entry]) -> bool {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience::of(PATIENCE);
     gits.iter().all(|git| {
         let Some(pidfd) = table::open(&git.handle()) else { return true };
         let left = deadline.saturating_duration_since(Instant::now());

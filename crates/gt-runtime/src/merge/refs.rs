@@ -60,6 +60,27 @@ pub fn kept(repository: &Path, prefix: &str) -> Result<Vec<(String, String)>, Me
     Ok(pairs.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect())
 }
 
+/// A ref of ours, with the time at which its commit was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dated {
+    pub name: String,
+    pub commit: String,
+    /// In seconds since 1970.
+    pub made_at: i64,
+}
+
+/// The refs below `prefix`, by name.
+pub fn kept_since(repository: &Path, prefix: &str) -> Result<Vec<Dated>, MergeError> {
+    let format = "--format=%(objectname) %(committerdate:unix) %(refname)";
+    let listed = Git::at(repository).args(["for-each-ref", format, prefix]).run("list refs")?;
+    let dated = |line: &str| {
+        let mut words = line.splitn(3, ' ').map(str::to_owned);
+        let (commit, made_at, name) = (words.next()?, words.next()?, words.next()?);
+        Some(Dated { name, commit, made_at: made_at.parse().ok()? })
+    };
+    Ok(listed.lines().filter_map(dated).collect())
+}
+
 fn refuse_foreign(name: &str) -> Result<(), MergeError> {
     if name.starts_with(OURS) { Ok(()) } else { Err(MergeError::ForeignRef { name: name.to_owned() }) }
 }

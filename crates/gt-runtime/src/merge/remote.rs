@@ -7,23 +7,25 @@ use std::time::Duration;
 use super::history::{is_part_of, no_target};
 use super::{MergeError, commit_of, find_commit, here, there};
 use crate::child::seconds;
-use crate::git::{Git, complaint, said, text_of};
+use crate::git::{Git, complaint, reason, text_of};
 
 /// What is merged onto.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
     pub commit: String,
+    /// Whether there is an origin that was asked.
     pub has_remote: bool,
 }
 
-/// Asks the origin, if there is one, and finds where `target` stands: here or there, whichever is ahead.
-pub fn base(repository: &Path, target: &str, timeout: Duration) -> Result<Base, MergeError> {
-    let has_remote = has_origin(repository)?;
+/// Finds where `target` stands. With `asks_origin`, and if there is one, that is here or there, whichever is ahead; else it is here.
+pub fn base(repository: &Path, target: &str, asks_origin: bool, timeout: Duration) -> Result<Base, MergeError> {
+    let has_remote = asks_origin && has_origin(repository)?;
     if has_remote {
         fetch(repository, target, timeout)?;
     }
     let ours = find_commit(repository, &here(target))?;
-    let theirs = if has_remote { find_commit(repository, &there(target))? } else { None };
+    // A branch that only the origin has is made here.
+    let theirs = if has_remote || ours.is_none() { find_commit(repository, &there(target))? } else { None };
     let commit = match (ours, theirs) {
         (Some(ours), Some(theirs)) => whichever_is_ahead(repository, target, ours, theirs)?,
         (Some(only), None) | (None, Some(only)) => only,
@@ -49,7 +51,7 @@ fn whichever_is_ahead(repository: &Path, target: &str, here: String, there: Stri
     if is_part_of(repository, &here, &there)? {
         return Ok(there);
     }
-    Err(MergeError::Parted { target: target.to_owned(), here, there })
+    Err(MergeError::Parted { repository: repository.to_owned(), target: target.to_owned(), here, there })
 }
 
 /// Learns where the origin has its target. Named refs and no others, whatever the repository is set up to fetch: a bare
@@ -157,7 +159,7 @@ fn bounded(git: Git, timeout: Duration) -> Result<Output, MergeError> {
 }
 
 fn refusal(output: &Output) -> MergeError {
-    MergeError::Remote { said: said(&output.stderr) }
+    MergeError::Remote { said: reason(output) }
 }
 
 fn moved(branch: &str) -> MergeError {

@@ -35,11 +35,15 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Makes the directory when it is missing, for its owner only.
+    /// Makes the directory when it is missing, for its owner only. What it lies in has to be there: the call of one who
+    /// has not noticed that the town was deleted must not bring a part of it back.
     pub(super) fn make(dir: &Path) -> Result<Self, RuntimeError> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-        made.map_err(|source| io_error("make the directory", dir, source))?;
-        Ok(Self { dir: dir.to_owned() })
+        match DirBuilder::new().mode(0o700).create(dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(io_error("make the directory", dir, error))
+            }
+            _ => Ok(Self { dir: dir.to_owned() }),
+        }
     }
 
     pub(super) fn listen(&self) -> io::Result<UnixListener> {

@@ -10,8 +10,9 @@ mod bell;
 mod callers;
 mod endings;
 mod events;
+mod home;
+mod log_lock;
 mod messenger;
-mod program;
 mod runs;
 mod spawn;
 mod terminals;
@@ -33,13 +34,14 @@ use self::callers::Callers;
 use self::endings::Endings;
 pub use self::endings::is_file_name;
 use self::events::{Events, Token};
+use self::home::Home;
 use self::messenger::Messenger;
 use self::runs::{Found, Runs};
 use self::spawn::Spawner;
 use self::terminals::Terminals;
 use super::door::{Door, io_error};
 use super::wire::{Batch, Reply, Request};
-use crate::{Handle, Known, Launch, Place, RuntimeError, Sighting, StartError, Stop};
+use crate::{Handle, Known, Launch, Place, RuntimeError, Sighting, StartError, Stop, patience};
 
 /// With nothing to keep and nobody calling, the keeper goes away after this.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -85,6 +87,7 @@ struct Keeper {
     endings: Endings,
     terminals: Terminals,
     messenger: Messenger,
+    home: Home,
     changing: File,
     idle_since: Option<Instant>,
     /// When to try again what there was no room for.
@@ -99,6 +102,8 @@ impl Keeper {
         events.add(&listener, Token::LISTENER)?;
         let bell = Bell::hang()?;
         events.add(bell.as_fd(), Token::BELL)?;
+        let home = Home::watch(&door.dir, Instant::now())?;
+        home.as_fd().map_or(Ok(()), |news| events.add(news, Token::HOME))?;
         let endings = Endings::load(&door.dir)?;
         let terminals = Terminals::load(&door.dir)?;
         flock(&changing, FlockOperation::Unlock)?;
@@ -114,6 +119,7 @@ impl Keeper {
             endings,
             terminals,
             messenger,
+            home,
             changing,
             idle_since: None,
             retry_at: None,
@@ -130,6 +136,11 @@ impl Keeper {
             self.terminals.handle_time(&mut self.events, Instant::now());
             self.record_ended();
             self.retry_if_due();
+            if self.home.is_found_deleted(Instant::now()) && self.is_emptied() {
+                note("the town was deleted; its agents were ended");
+                self.terminals.leave(&mut self.events);
+                return Ok(());
+            }
             if self.is_time_to_leave(Instant::now()) && self.is_left() {
                 self.terminals.leave(&mut self.events);
                 return Ok(());
@@ -141,6 +152,7 @@ impl Keeper {
         match token {
             Token::LISTENER => self.take_calls(),
             Token::BELL => self.reap(),
+            Token::HOME => self.home.handle_news(Instant::now()),
             caller if self.callers.contains(caller) => {
                 if is_writable {
                     self.callers.flush(caller, &self.events);
@@ -261,6 +273,7 @@ impl Keeper {
         self.spare_own();
         for ((at, (launch, _)), started) in places.into_iter().zip(&wanted).zip(started) {
             if let Ok(handle) = &started {
+                log_lock::note_first(&launch.log, handle);
                 self.runs.insert_other(&launch.run, handle, &mut self.events);
             }
             results[at] = Some(started);
@@ -279,7 +292,7 @@ impl Keeper {
                 Found::Kept => {}
                 Found::Gone(ended) => self.terminals.close(&known.run, ended, &mut self.events),
                 // Its keeper was killed before tmux had heard of it.
-                Found::Nothing => self.terminals.forget(&known.run, &self.events),
+                Found::Nothing | Found::Unclear => self.terminals.forget(&known.run, &self.events),
             }
         }
         self.bell.listen_again();
@@ -291,36 +304,41 @@ impl Keeper {
     }
 
     fn survey(&mut self, known: &[Known]) -> BTreeMap<String, Sighting> {
-        for known in known {
-            self.find(known);
-        }
+        let starting: Vec<&Known> = known.iter().filter(|known| self.is_unclear(known)).collect();
         self.record_ended();
         let mut sightings = self.endings.sightings();
+        sightings.extend(starting.into_iter().map(|known| (known.run.clone(), Sighting::Starting)));
         let running = self.runs.handles().chain(self.terminals.closing());
         sightings.extend(running.map(|(run, handle)| (run.to_owned(), Sighting::Running(handle.clone()))));
         sightings
     }
 
     fn stop(&mut self, known: &Known, how: Stop) {
-        self.find(known);
+        if self.is_unclear(known) {
+            return; // once it is seen to run, it is asked for again
+        }
         if how == Stop::Interrupt && self.terminals.holds(&known.run) {
             return self.terminals.interrupt(&known.run, &mut self.events);
         }
         self.runs.stop(&known.run, how, &mut self.events, Instant::now());
     }
 
-    /// Looks for a run that another keeper started, unless it is known already.
-    fn find(&mut self, known: &Known) {
+    /// Looks for a run that another keeper started, unless it is known already. True: it lives, and what it is will show.
+    fn is_unclear(&mut self, known: &Known) -> bool {
         if self.known_handle(&known.run).is_some() || !endings::is_file_name(&known.run) {
-            return self.runs.attend(&known.run, &mut self.events);
+            self.runs.attend(&known.run, &mut self.events);
+            return false;
         }
-        match self.runs.adopt(known, &mut self.events) {
+        let found = self.runs.adopt(known, &mut self.events);
+        let is_unclear = matches!(found, Found::Unclear);
+        match found {
             Found::Gone(ended) if self.terminals.holds(&known.run) => {
                 self.terminals.close(&known.run, ended, &mut self.events);
             }
             Found::Gone(ended) => self.record(&known.run, ended),
-            Found::Kept | Found::Nothing => {}
+            Found::Kept | Found::Nothing | Found::Unclear => {}
         }
+        is_unclear
     }
 
     /// The process of a run that runs here, or has ended and is not acknowledged.
@@ -372,7 +390,16 @@ impl Keeper {
         let is_idle =
             self.runs.is_empty() && self.terminals.is_idle() && self.callers.is_empty() && self.endings.are_written();
         self.idle_since = if is_idle { self.idle_since.or(Some(now)) } else { None };
-        self.idle_since.is_some_and(|since| now.duration_since(since) >= IDLE_MAX)
+        self.idle_since.is_some_and(|since| now.duration_since(since) >= patience::of(IDLE_MAX))
+    }
+
+    /// Asks all agents to end; whether they have.
+    fn is_emptied(&mut self) -> bool {
+        let runs: Vec<String> = self.runs.handles().map(|(run, _)| run.to_owned()).collect();
+        for run in &runs {
+            self.runs.stop(run, Stop::Gently, &mut self.events, Instant::now());
+        }
+        runs.is_empty() && self.terminals.is_idle()
     }
 
     /// Whether it can go: nobody is starting another keeper, and nobody has called at the last moment.
@@ -389,11 +416,17 @@ impl Keeper {
     }
 
     fn timeout(&self, now: Instant) -> Option<Duration> {
-        let leave_at = self.idle_since.map(|since| since + IDLE_MAX);
-        let next = [self.runs.next_deadline(), self.terminals.next_deadline(), self.retry_at, leave_at]
-            .into_iter()
-            .flatten()
-            .min();
+        let leave_at = self.idle_since.map(|since| since + patience::of(IDLE_MAX));
+        let next = [
+            self.runs.next_deadline(),
+            self.terminals.next_deadline(),
+            self.home.next_deadline(),
+            self.retry_at,
+            leave_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min();
         next.map(|at| at.saturating_duration_since(now))
     }
 }

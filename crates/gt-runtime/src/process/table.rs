@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::event::{Timespec, poll};
@@ -55,6 +56,24 @@ pub(super) fn members(mark: Mark<'_>) -> Vec<Entry> {
     let mut members: Vec<Entry> = all_living().filter(|entry| entry.pid != own_pid && belongs(entry, mark)).collect();
     members.sort_by_key(|entry| (entry.birth, entry.pid));
     members
+}
+
+/// The living processes that have inherited a lock on this file, eldest first. The kernel may not show it for one that is just
+/// executing a program.
+pub(super) fn lock_holders(file: &Path) -> Vec<Entry> {
+    let identity = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let Some(wanted) = identity(file) else { return Vec::new() };
+    let has_it = |entry: &Entry| {
+        let of = |what: &str| PathBuf::from(format!("/proc/{}/{what}", entry.pid));
+        let open = std::fs::read_dir(of("fd")).into_iter().flatten().flatten().map(|fd| fd.file_name());
+        // A reader of the same file has it open too, but not the lock.
+        let is_locked = |fd| std::fs::read_to_string(of("fdinfo").join(fd)).is_ok_and(|info| info.contains("FLOCK"));
+        let mut of_file = open.filter(|fd| identity(&of("fd").join(fd)) == Some(wanted));
+        of_file.any(is_locked)
+    };
+    let mut holders: Vec<Entry> = all_living().filter(has_it).collect();
+    holders.sort_by_key(|entry| (entry.birth, entry.pid));
+    holders
 }
 
 /// What stands in the table under this number.
@@ -120,7 +139,7 @@ pub(super) fn group(group: u32) -> Vec<Entry> {
 
 /// Whether a process was given this variable with this value, `NAME=VALUE`.
 pub(super) fn has_pair(pid: u32, pair: &str) -> bool {
-    environment_of(pid).split(|byte| *byte == 0).any(|is| is == pair.as_bytes())
+    environment_of(pid).unwrap_or_default().split(|byte| *byte == 0).any(|is| is == pair.as_bytes())
 }
 
 fn all_living() -> impl Iterator<Item = Entry> {
@@ -135,7 +154,7 @@ fn belongs(entry: &Entry, mark: Mark<'_>) -> bool {
 }
 
 fn is_marked(pid: u32, mark: Mark<'_>) -> bool {
-    let environment = environment_of(pid);
+    let environment = environment_of(pid).unwrap_or_default();
     let has = |name: &str, value: &str| {
         let is_pair = |pair: &[u8]| pair.strip_prefix(name.as_bytes()).is_some_and(|is| is == value.as_bytes());
         environment.split(|byte| *byte == 0).any(is_pair)
@@ -146,21 +165,27 @@ fn is_marked(pid: u32, mark: Mark<'_>) -> bool {
 /// Whether a process was given this variable.
 pub(super) fn has_variable(pid: u32, name: &str) -> bool {
     let is_it = |pair: &[u8]| pair.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
-    environment_of(pid).split(|byte| *byte == 0).any(is_it)
+    environment_of(pid).unwrap_or_default().split(|byte| *byte == 0).any(is_it)
+}
+
+/// Whether a process is just executing a program, and has been for a while: nothing is known of it yet.
+pub(super) fn is_executing(pid: u32) -> bool {
+    environment_of(pid).is_none()
 }
 
 /// What a process was given by the name of this variable.
 pub(crate) fn variable(pid: u32, name: &str) -> Option<String> {
     let value = |pair: &[u8]| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
-    let found = environment_of(pid).split(|byte| *byte == 0).find_map(value)?;
+    let found = environment_of(pid)?.split(|byte| *byte == 0).find_map(value)?;
     Some(String::from_utf8_lossy(&found).into_owned())
 }
 
-/// The environment that a process was given; empty for one of another user, and no agent is.
-fn environment_of(pid: u32) -> Vec<u8> {
+/// The environment that a process was given; empty for one of another user, and no agent is. Nothing of one that is still
+/// executing a program: then it is not known.
+fn environment_of(pid: u32) -> Option<Vec<u8>> {
     let read = |what: &str| read_at_once(&format!("/proc/{pid}/{what}")).unwrap_or_default();
     if is_of_another_user(pid) {
-        return Vec::new();
+        return Some(Vec::new());
     }
     let mut n_settled = 0;
     for _ in 0..EXEC_LOOKS_MAX {
@@ -169,12 +194,16 @@ fn environment_of(pid: u32) -> Vec<u8> {
         n_settled += u32::from(!read("cmdline").is_empty());
         let is_whole = environment.last() == Some(&0);
         if is_whole || n_settled >= SETTLED_LOOKS {
-            return environment;
+            return Some(environment);
+        }
+        // One that has ended and was not waited for looks the same, and has nothing to show any more.
+        if entry(pid).is_none_or(|entry| entry.is_dead) {
+            return Some(Vec::new());
         }
         // It may wait for a processor, and nothing tells when it got one.
         poll(&mut [], Some(&EXEC_PAUSE)).ok();
     }
-    Vec::new()
+    None
 }
 
 /// Reads in one go if it can: what comes after another program was executed would be missing.
@@ -203,4 +232,20 @@ pub fn parse_stat(pid: u32, stat: &str) -> Option<Entry> {
         session: number(6)? as u32,
         birth: number(22)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_process_is_not_taken_for_one_that_executes_a_program() {
+        let mut child = Command::new("true").spawn().expect("it is a usual program");
+        while entry(child.id()).is_some_and(|entry| !entry.is_dead) {
+            poll(&mut [], Some(&EXEC_PAUSE)).ok();
+        }
+        assert!(!is_executing(child.id()), "it has ended and was not waited for");
+        child.wait().expect("it is a child");
+        assert!(!is_executing(child.id()), "it is gone");
+    }
 }

@@ -74,21 +74,24 @@ impl Worktree {
         remove_file(&mark)
     }
 
-    /// Cleans up if a switch was interrupted; it only ever begins in a clean worktree.
-    pub(super) fn finish_interrupted_switch(&self, path: &Path) -> Result<(), WorktreeError> {
+    /// Cleans up if a switch was interrupted, and says whether one was; it only ever begins in a clean worktree.
+    pub(super) fn finish_interrupted_switch(&self, path: &Path) -> Result<bool, WorktreeError> {
         let mark = self.desk.join(SWITCHING);
         if !mark.exists() {
-            return Ok(());
+            return Ok(false);
         }
         self.remove_dead_locks()?;
         run_git(path, "undo an interrupted change of branch", &["reset", "--quiet", "--hard"].map(AsRef::as_ref))?;
         run_git(path, "undo an interrupted change of branch", &["clean", "--quiet", "-fd"].map(AsRef::as_ref))?;
-        remove_file(&mark)
+        remove_file(&mark)?;
+        Ok(true)
     }
 
     /// No agent works here now, so a lock on what is this worktree's own is from a git that was killed.
     fn remove_dead_locks(&self) -> Result<(), WorktreeError> {
-        ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].iter().try_for_each(|name| remove_file(&self.desk.join(name)))
+        let entries = fs::read_dir(&self.desk).into_iter().flatten().flatten();
+        let locks = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "lock"));
+        locks.into_iter().try_for_each(|lock| remove_file(&lock))
     }
 }
 

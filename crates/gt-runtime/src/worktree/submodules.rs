@@ -19,14 +19,20 @@ pub(super) fn lone(desk: &Path) -> Result<Vec<PathBuf>, WorktreeError> {
             dirs.extend(fs::read_dir(&dir).into_iter().flatten().flatten().map(|entry| entry.path()));
             continue;
         }
-        let asked = ["rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes", "--"];
-        if !at(&dir).args(asked).run("look at a submodule")?.is_empty() {
+        if has_lone_commits(&dir)? {
             lone.push(dir.clone());
         }
         dirs.push(dir.join("modules"));
     }
     lone.reverse();
     Ok(lone)
+}
+
+/// Whether a repository has commits that none of its remotes has: on a branch, in a stash or merely checked out. Tags are left
+/// out, for those of a remote are often on none of its branches.
+pub(super) fn has_lone_commits(repository: &Path) -> Result<bool, WorktreeError> {
+    let asked = ["rev-list", "--max-count=1", "--exclude=refs/tags/*", "--all", "--not", "--remotes", "--"];
+    Ok(!at(repository).args(asked).run("look at a submodule")?.is_empty())
 }
 
 /// Moves such a repository to where it stays: a directory of the repository that it is part of, called as its commit.

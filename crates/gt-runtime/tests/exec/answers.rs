@@ -27,7 +27,7 @@ fn each_verb_says_what_the_documentation_promises() {
     answer(&place, "survey", r#"{"runs": {}}"#);
     let launch = Launch { stdin: Some("do it".to_owned()), ..place.launch("r1", "true") };
     assert_eq!(runtime.start(&[launch]), [Ok(Handle::ELSEWHERE)]);
-    runtime.survey(&[known("r1"), Known { run: "r2".to_owned(), handle: None }]).unwrap();
+    runtime.survey(&[known("r1"), Known { run: "r2".to_owned(), handle: None, log: None }]).unwrap();
     runtime.stop(&known("r1"), Stop::Gently).unwrap();
     assert_eq!(told(&place, "stop"), r#"{"protocol":1,"town":"/town","run":"r1","how":"gently"}"#);
     runtime.stop(&known("r1"), Stop::Now).unwrap();
@@ -68,7 +68,7 @@ fn a_survey_is_taken_as_it_is_and_what_was_started_and_is_not_in_it_is_gone() {
             "shot": {"state": "ended", "code": null, "signal": 9},
             "stranger": {"state": "running"}}}"#,
     );
-    let never = Known { run: "never".to_owned(), handle: None };
+    let never = Known { run: "never".to_owned(), handle: None, log: None };
     let seen = runtime.survey(&[known("here"), known("over"), known("shot"), known("gone"), never]).unwrap();
     let names: Vec<&str> = seen.keys().map(String::as_str).collect();
     assert_eq!(names, ["gone", "here", "over", "shot", "stranger"]);
@@ -77,7 +77,7 @@ fn a_survey_is_taken_as_it_is_and_what_was_started_and_is_not_in_it_is_gone() {
     assert_eq!(seen["over"], Sighting::Ended(Ending { code: Some(3), signal: None, at, leftover: 2, is_lost: false }));
     let end = |run: &str| match &seen[run] {
         Sighting::Ended(ending) => (ending.code, ending.signal),
-        running @ Sighting::Running(_) => panic!("{running:?}"),
+        other => panic!("{other:?}"),
     };
     assert_eq!((end("shot"), end("gone")), ((None, Some(9)), (None, None)));
 }
@@ -123,7 +123,7 @@ fn what_a_program_need_not_know_is_asked_for_and_missed_politely() {
 #[test]
 fn a_runtime_says_so_when_a_run_is_not_its_own() {
     let place = Place::new();
-    let here = Known { run: "r1".to_owned(), handle: Some(Handle { pid: std::process::id(), birth: 1 }) };
+    let here = Known { run: "r1".to_owned(), handle: Some(Handle { pid: std::process::id(), birth: 1 }), log: None };
     let error = place.script(RECORDS).survey(&[here]).unwrap_err().to_string();
     assert_eq!(error, "run r1 is a process of this machine; until it has ended `runtime` stays as it was");
     let mut process = ProcessRuntime::new(place.path("keeper"), vec!["/no/such/keeper".into()]);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gt_runtime::exec::Errand;
 use serde_json::json;
 
-use super::place::{is_alive, until};
+use super::place::{PATIENCE, is_alive, until};
 
 fn errand(dir: &Path, command: &str) -> Errand {
     Errand {
@@ -16,7 +16,7 @@ fn errand(dir: &Path, command: &str) -> Errand {
         argv: ["sh", "-c", command, "secret"].map(Into::into).to_vec(),
         dir: dir.to_owned(),
         env: vec![("GT_TEXT", "hello".to_owned())],
-        timeout: Duration::from_secs(30),
+        timeout: PATIENCE,
     }
 }
 
@@ -27,7 +27,7 @@ fn it_gets_what_it_is_told_and_is_over_when_its_own_process_is() {
     let command = r#"cat > told; echo "$GT_TEXT" > text; sleep 600 & echo $! > pid"#;
     let begun = Instant::now();
     assert_eq!(errand(dir.path(), command).run(&json!({ "a": 1 })), Ok(()));
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < PATIENCE, "it waits for what was left in the background");
     let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
     assert_eq!((read("told").as_str(), read("text").as_str()), (r#"{"a":1}"#, "hello\n"));
     std::process::Command::new("kill").arg(read("pid").trim()).status().unwrap();
@@ -37,10 +37,10 @@ fn it_gets_what_it_is_told_and_is_over_when_its_own_process_is() {
 fn one_that_hangs_is_ended_with_all_that_it_started() {
     let dir = tempfile::tempdir().unwrap();
     let hangs = Errand {
-        timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(5),
         ..errand(dir.path(), "trap '' TERM; sleep 600 & echo $! > pid; wait")
     };
-    assert_eq!(hangs.run(&json!({})), Err("the command took longer than 2 seconds and was ended".to_owned()));
+    assert_eq!(hangs.run(&json!({})), Err("the command took longer than 5 seconds and was ended".to_owned()));
     let pid = fs::read_to_string(dir.path().join("pid")).unwrap();
     until("nothing of it is left", || !is_alive(pid.trim().parse().unwrap()));
 }

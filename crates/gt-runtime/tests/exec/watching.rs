@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::place::{Place, is_alive, kill, pid_in, until};
+use super::place::{PATIENCE, Place, is_alive, kill, pid_in, until};
 
 #[test]
 fn each_line_is_an_end_and_an_empty_one_says_look() {
@@ -45,10 +45,11 @@ fn a_program_that_dies_is_called_again_ever_more_rarely_and_each_time_somebody_l
     for _ in 0..4 {
         assert_eq!(place.next_news(), None);
     }
-    // Pauses of 0.1, 0.2 and 0.4 seconds lie between four calls.
-    assert!(begin.elapsed() >= Duration::from_millis(700), "{:?}", begin.elapsed());
     let n_calls = fs::read_to_string(place.town().join("calls")).unwrap().lines().count();
-    assert!((4..=5).contains(&n_calls), "{n_calls}");
+    assert!(n_calls >= 4, "{n_calls}");
+    // Pauses of 0.1, 0.2, 0.4 seconds and so on lie between the calls, of which more may have come by now.
+    let pauses: Duration = (0..n_calls - 1).map(|n| Duration::from_millis(100) * (1 << n)).sum();
+    assert!(begin.elapsed() >= pauses, "{n_calls} calls in {:?}", begin.elapsed());
 }
 
 #[test]
@@ -87,13 +88,13 @@ fn a_program_that_does_not_know_watch_is_polled() {
 fn a_flood_fills_no_memory_and_a_line_without_end_is_cut_off() {
     let place = Place::new();
     let mut runtime = place.script(r#"exec yes '{"run": "r1", "code": 0}'"#);
-    place.watch(&mut runtime);
     let begin = Instant::now();
-    let mut n_told = 0;
-    while begin.elapsed() < Duration::from_secs(2) {
-        n_told += usize::from(place.next_news().is_some());
+    place.watch(&mut runtime);
+    for _ in 0..3000 {
+        assert!(place.next_news().is_some());
     }
-    assert!((1000..5000).contains(&n_told), "{n_told} in two seconds");
+    // About a thousand are passed on each second, so the last come in the third one at the earliest.
+    assert!(begin.elapsed() >= Duration::from_secs(2), "3,000 in {:?}", begin.elapsed());
     let mut runtime = place.script("echo x >> calls; exec cat /dev/zero");
     place.watch(&mut runtime);
     assert_eq!(place.next_news(), None);
@@ -110,7 +111,7 @@ fn it_ends_with_the_runtime_whether_it_listens_or_not() {
         let begin = Instant::now();
         drop(runtime);
         assert!(!is_alive(pid), "{body}");
-        assert!(begin.elapsed() < Duration::from_secs(10), "{body}");
+        assert!(begin.elapsed() < PATIENCE, "{body}");
     }
 }
 

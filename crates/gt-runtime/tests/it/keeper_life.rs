@@ -1,14 +1,18 @@
 //! The keeper's own life: started once however many ask, killed at the worst moment, and pestered by bad callers.
 
-use std::io::{Read as _, Write as _};
+use std::io::{IoSlice, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Barrier;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use gt_runtime::{Runtime as _, Sighting, Stop};
+use gt_runtime::{Known, Runtime as _, Sighting, StartError, Stop};
+use rustix::fs::{FlockOperation, flock};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::place::in_every_place;
-use super::town::{Town, is_alive, kill, known, until};
+use super::town::{PATIENCE, Town, is_alive, kill, known, until};
 
 in_every_place!(
     agents_outlive_a_killed_keeper_and_are_adopted_by_the_next,
@@ -16,7 +20,8 @@ in_every_place!(
     what_is_left_of_an_agent_that_ended_without_a_keeper_is_cleared_up,
     an_ending_outlives_clients_and_keepers_until_it_is_acknowledged,
     a_run_of_the_same_name_in_another_town_is_left_alone,
-    an_ending_in_a_town_that_was_deleted_is_told_all_the_same,
+    a_deleted_town_has_neither_agents_nor_a_keeper,
+    a_town_that_was_moved_keeps_its_agents,
     an_agent_goes_on_when_its_client_goes_away,
     a_watcher_tells_when_the_keeper_is_lost_and_when_there_is_another,
 );
@@ -39,6 +44,19 @@ fn clients_that_race_to_start_a_keeper_share_one() {
     let all: Vec<_> = (0..8).map(|n| known(&format!("r{n}"), None)).collect();
     let seen = town.runtime().survey(&all).unwrap();
     assert_eq!(seen.values().filter(|sighting| matches!(sighting, Sighting::Running(_))).count(), 8);
+}
+
+#[test]
+fn a_keeper_with_nothing_to_keep_leaves_after_ten_seconds_and_not_before() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let handle = town.start(&mut *runtime, "r1", "exit 0");
+    town.ending(&mut *runtime, &known("r1", Some(&handle)));
+    runtime.acknowledge(&["r1".to_owned()]).unwrap();
+    let (keeper, last_call) = (town.keeper_pid(), Instant::now());
+    drop(runtime);
+    until("the keeper has left", || !is_alive(keeper));
+    assert!(last_call.elapsed() >= Duration::from_secs(10), "it left after {:?}", last_call.elapsed());
 }
 
 fn agents_outlive_a_killed_keeper_and_are_adopted_by_the_next(town: &Town) {
@@ -118,13 +136,28 @@ fn a_run_of_the_same_name_in_another_town_is_left_alone(town: &Town) {
     assert!(is_alive(theirs.pid));
 }
 
-fn an_ending_in_a_town_that_was_deleted_is_told_all_the_same(town: &Town) {
+fn a_deleted_town_has_neither_agents_nor_a_keeper(town: &Town) {
     let mut runtime = town.watched_runtime();
-    town.fifo("go");
-    let handle = town.start(&mut *runtime, "r1", "read word < go; exit 5");
+    let handle = town.start(&mut *runtime, "r1", "exec sleep 1000");
+    let keeper = town.keeper_pid();
     std::fs::remove_dir_all(town.keeper_dir()).unwrap();
-    std::fs::write(town.path("go"), "go\n").unwrap();
-    assert_eq!(town.ending(&mut *runtime, &known("r1", Some(&handle))).code, Some(5));
+    until("its agent has ended", || !is_alive(handle.pid));
+    until("its keeper has ended", || !is_alive(keeper));
+}
+
+fn a_town_that_was_moved_keeps_its_agents(town: &Town) {
+    let mut runtime = town.watched_runtime();
+    let handle = town.start(&mut *runtime, "r1", "exec sleep 1000");
+    // A file that goes makes the keeper look, and the directory is there.
+    std::fs::write(town.keeper_dir().join("stray"), "").unwrap();
+    std::fs::remove_file(town.keeper_dir().join("stray")).unwrap();
+    let elsewhere = town.path("moved");
+    std::fs::rename(town.keeper_dir(), &elsewhere).unwrap();
+    std::fs::rename(&elsewhere, town.keeper_dir()).unwrap();
+    let seen = runtime.survey(&[known("r1", Some(&handle))]).unwrap();
+    assert_eq!(seen["r1"], Sighting::Running(handle.clone()));
+    runtime.stop(&known("r1", Some(&handle)), Stop::Now).unwrap();
+    town.ending(&mut *runtime, &known("r1", Some(&handle)));
 }
 
 fn an_agent_goes_on_when_its_client_goes_away(town: &Town) {
@@ -151,7 +184,7 @@ fn bad_callers_are_cut_off_and_nobody_else_notices() {
     for nonsense in [&b"\xff\xfe\n"[..], b"{\"Start\":\n", b"{}\n", b"[[[[[[\n", b"\"Nothing\"\n", b"null\n"] {
         let mut bad = call();
         bad.write_all(nonsense).unwrap();
-        bad.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        bad.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut heard = Vec::new();
         bad.read_to_end(&mut heard).unwrap();
         assert!(heard.starts_with(b"{\"protocol\""), "only the greeting");
@@ -179,7 +212,7 @@ fn a_caller_that_asks_and_never_reads_is_cut_off() {
         town.start(&mut *runtime, &format!("r{n}"), "true");
         town.ending(&mut *runtime, &known(&format!("r{n}"), None));
     }
-    deaf.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+    deaf.set_write_timeout(Some(PATIENCE)).unwrap();
     let questions = b"{\"Survey\":[]}\n".repeat(1000);
     let is_cut_off = (0..100).any(|_| deaf.write_all(&questions).is_err());
     assert!(is_cut_off);
@@ -197,4 +230,94 @@ fn a_keeper_with_nothing_to_keep_goes_away_and_the_next_call_starts_another() {
     let mut runtime = town.runtime();
     runtime.survey(&[]).unwrap();
     assert_ne!(town.keeper_pid(), first);
+}
+
+/// Locks a file and has no process show it, as one that is just executing its program: the descriptor is on its way through a
+/// socket.
+fn lock_without_process(path: &std::path::Path) -> (UnixStream, UnixStream) {
+    let file = std::fs::File::create(path).unwrap();
+    flock(&file, FlockOperation::LockExclusive).unwrap();
+    let (sender, receiver) = UnixStream::pair().unwrap();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let fds = [file.as_fd()];
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&fds)));
+    sendmsg(&sender, &[IoSlice::new(b"x")], &mut ancillary, SendFlags::empty()).unwrap();
+    (sender, receiver)
+}
+
+#[test]
+fn a_run_whose_log_is_locked_lives_even_if_no_process_shows_it() {
+    let town = Town::new();
+    let launch = town.launch("r1", "exit 0");
+    let in_flight = lock_without_process(&launch.log);
+    // Who only reads the log has nothing to do with the run.
+    let _reader = std::fs::File::open(&launch.log).unwrap();
+    let known = Known { log: Some(launch.log.clone()), ..known("r1", None) };
+    let mut runtime = town.process_runtime();
+    assert_eq!(runtime.survey(std::slice::from_ref(&known)).unwrap()["r1"], Sighting::Starting);
+    runtime.stop(&known, Stop::Now).unwrap();
+    let again = runtime.start(std::slice::from_ref(&launch));
+    assert!(matches!(again[0], Err(StartError::Unknown { .. })), "{again:?}");
+    drop(in_flight);
+    assert!(runtime.survey(std::slice::from_ref(&known)).unwrap().is_empty(), "nothing of it is left");
+    runtime.start(&[launch])[0].as_ref().expect("it can be started now");
+}
+
+#[test]
+fn an_agent_that_clears_its_environment_is_found_by_its_output() {
+    let town = Town::new();
+    let mut runtime = town.process_runtime();
+    let handle = town.start(&mut runtime, "r1", "exec env -i sleep 1000");
+    town.kill_keeper();
+    until("it has no environment", || {
+        std::fs::read(format!("/proc/{}/environ", handle.pid)).is_ok_and(|bytes| bytes.is_empty())
+            && std::fs::read(format!("/proc/{}/cmdline", handle.pid)).is_ok_and(|words| words.starts_with(b"sleep"))
+    });
+    let known = Known { log: Some(town.path("r1.log")), ..known("r1", None) };
+    let seen = runtime.survey(std::slice::from_ref(&known)).unwrap();
+    assert_eq!(seen["r1"], Sighting::Running(handle.clone()));
+    runtime.stop(&known, Stop::Now).unwrap();
+    until("it is stopped", || !is_alive(handle.pid));
+}
+
+/// Kills the keeper before anything is recorded of a run, ends its agent, and returns a helper that the agent has left.
+fn leave_helper(town: &Town, runtime: &mut dyn gt_runtime::Runtime, helper: &str) -> (Known, u32) {
+    town.fifo("go");
+    let script = format!("{helper} & echo $! > child; read word < go; exit 1");
+    let agent = town.start(runtime, "r1", &script);
+    let child = super::town::pid_in(&town.path("child"));
+    until("the helper works", || {
+        std::fs::read(format!("/proc/{child}/stat"))
+            .is_ok_and(|stat| String::from_utf8_lossy(&stat).contains("(sleep)"))
+            || helper.starts_with("timeout")
+    });
+    town.kill_keeper();
+    std::fs::write(town.path("go"), "go\n").unwrap();
+    until("the agent has ended", || !is_alive(agent.pid));
+    (Known { log: Some(town.path("r1.log")), ..known("r1", None) }, child)
+}
+
+#[test]
+fn a_helper_that_outlives_an_unrecorded_agent_is_ended_and_not_taken_for_it() {
+    // Without the mark of its run, in a kernel session of its own, and in a group of its own.
+    for helper in ["env -i setsid sleep 1000", "setsid sleep 1000", "timeout 1000 sleep 1000"] {
+        let town = Town::new();
+        let mut runtime = town.watched_runtime();
+        let (known, child) = leave_helper(&town, &mut *runtime, helper);
+        let ending = town.ending(&mut *runtime, &known);
+        assert_eq!((ending.code, ending.signal), (None, None), "{helper}");
+        assert!(!is_alive(child), "{helper}");
+    }
+}
+
+#[test]
+fn a_helper_is_told_from_an_agent_of_which_the_log_knows_nothing() {
+    let town = Town::new();
+    let mut runtime = town.watched_runtime();
+    let (known, child) = leave_helper(&town, &mut *runtime, "env -i setsid sleep 1000");
+    // As on a file system without such attributes.
+    rustix::fs::removexattr(town.path("r1.log"), "user.gasworks.process").ok();
+    town.ending(&mut *runtime, &known);
+    assert!(!is_alive(child));
 }

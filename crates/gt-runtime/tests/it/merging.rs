@@ -1,12 +1,14 @@
 //! Merging, with real git: a repository, an origin, and what can be in the way between them.
 
 mod gates;
+mod halfway;
 mod history;
 mod landing;
 mod locks;
 mod remotes;
 mod salvaging;
 mod stacking;
+mod unseen;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read as _;
@@ -19,7 +21,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use tempfile::TempDir;
 
 /// No call that is waited for takes as long, unless something is wrong.
-const LONG: Duration = Duration::from_mins(1);
+const LONG: Duration = Duration::from_mins(3);
 
 /// A directory with repositories in it.
 struct Yard {

@@ -15,8 +15,8 @@ use tempfile::TempDir;
 
 use super::place::{PROCESS, Place};
 
-/// Longer than anything takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than anything takes on a very busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
 pub(crate) struct Town {
     root: TempDir,
@@ -44,6 +44,7 @@ impl Town {
     pub(crate) fn with_keeper_in(&self, below: &Path) -> Self {
         let root = TempDir::new().unwrap();
         let keeper_dir = root.path().join(below);
+        fs::create_dir_all(keeper_dir.parent().unwrap()).unwrap();
         Self { root, keeper_dir, place: self.place, news: RefCell::new(None) }
     }
 
@@ -153,20 +154,24 @@ impl Drop for Town {
             environ.split(|byte| *byte == 0).any(|pair| pair == mark.as_bytes())
         };
         let server = Server::of(&self.keeper_dir);
-        keepers_of(&self.keeper_dir).into_iter().for_each(kill);
-        tmuxes_of(&server).into_iter().for_each(kill);
-        fs::remove_file(server.socket()).ok();
-        // More than once, for one that is just executing its program shows no environment.
+        // Until twice nothing is seen: one that is just executing its program shows neither words nor environment, and a
+        // keeper may have been starting others.
+        let (mut n_clean, deadline) = (0, Instant::now() + PATIENCE);
         let (_never, pause) = channel::<()>();
-        for _ in 0..3 {
-            pids().filter(|pid| is_agent(*pid)).for_each(kill);
+        while n_clean < 2 && Instant::now() < deadline {
+            let agents = pids().filter(|pid| is_agent(*pid) && is_alive(*pid));
+            let left: Vec<u32> =
+                keepers_of(&self.keeper_dir).into_iter().chain(tmuxes_of(&server)).chain(agents).collect();
+            n_clean = if left.is_empty() { n_clean + 1 } else { 0 };
+            left.into_iter().for_each(kill);
             pause.recv_timeout(Duration::from_millis(2)).ok();
         }
+        fs::remove_file(server.socket()).ok();
     }
 }
 
 pub(crate) fn known(run: &str, handle: Option<&Handle>) -> Known {
-    Known { run: run.to_owned(), handle: handle.cloned() }
+    Known { run: run.to_owned(), handle: handle.cloned(), log: None }
 }
 
 pub(crate) fn kill(pid: u32) {
@@ -174,7 +179,7 @@ pub(crate) fn kill(pid: u32) {
 }
 
 /// Looks again and again, giving others the processor: for facts that nobody announces.
-pub(crate) fn until(fact: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn until(fact: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     let (_never, pause) = channel::<()>();
     while !is_so() {

@@ -1,13 +1,19 @@
 //! Worktrees, with real git: made, found, reused, refused, and made anew after a crash.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use gt_runtime::worktree::{Prepared, WorktreeError, prepare, remove, state};
+use gt_runtime::worktree::{
+    Fingerprint, Leftover, LoneSubmodules, Prepared, WorktreeError, leftovers, prepare, remove, remove_saved, state,
+};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
+
+use crate::it::flocks::Held;
+use crate::it::privileges::without_privileges;
 
 struct Repository {
     root: TempDir,
@@ -43,6 +49,12 @@ impl Repository {
 
     fn prepare(&self, branch: &str) -> Result<Prepared, WorktreeError> {
         prepare(&self.path, &self.worktree(), branch, "main")
+    }
+
+    /// As by a caller that has everything in it kept elsewhere.
+    fn remove_saved(&self) -> Result<Option<PathBuf>, WorktreeError> {
+        let seen = Fingerprint::of(&self.worktree());
+        remove_saved(&self.path, &self.worktree(), &seen, LoneSubmodules::Kept)
     }
 
     fn commit_in_worktree(&self) {
@@ -86,14 +98,14 @@ fn work_that_is_on_no_branch_is_never_thrown_away() {
         fs::write(repository.worktree().join(name), text).unwrap();
         assert!(state(&repository.worktree(), "main").unwrap().is_dirty);
         assert!(matches!(repository.prepare("gt/two"), Err(WorktreeError::Dirty { .. })));
-        let refused = remove(&repository.path, &repository.worktree(), false);
+        let refused = remove(&repository.path, &repository.worktree());
         assert!(matches!(refused, Err(WorktreeError::Dirty { .. })));
         git_in(&repository.worktree(), &["stash", "--quiet", "--include-untracked"]);
     }
     git_in(&repository.worktree(), &["checkout", "--quiet", "--detach"]);
     repository.commit_in_worktree();
     assert!(matches!(repository.prepare("gt/two"), Err(WorktreeError::Dirty { .. })));
-    remove(&repository.path, &repository.worktree(), true).unwrap();
+    repository.remove_saved().unwrap();
     assert!(!repository.worktree().exists());
 }
 
@@ -102,10 +114,26 @@ fn removing_keeps_the_branch_and_may_be_repeated() {
     let repository = Repository::new();
     repository.prepare("gt/one").unwrap();
     repository.commit_in_worktree();
-    remove(&repository.path, &repository.worktree(), false).unwrap();
-    remove(&repository.path, &repository.worktree(), false).unwrap();
+    remove(&repository.path, &repository.worktree()).unwrap();
+    remove(&repository.path, &repository.worktree()).unwrap();
     assert!(!repository.worktree().exists());
     assert_eq!(repository.git(&["rev-list", "--count", "main..gt/one"]), "1");
+}
+
+#[test]
+fn a_removal_that_was_killed_leaves_nothing_that_looks_like_work_and_the_next_one_ends_it() {
+    let repository = Repository::new();
+    repository.prepare("gt/one").unwrap();
+    let place = repository.worktree();
+    let aside = place.with_file_name(format!(".discarded-{}", place.file_name().unwrap().to_str().unwrap()));
+    // As a removal has left it that was killed while it deleted: git knows the worktree still, its `.git` is gone.
+    fs::rename(&place, &aside).unwrap();
+    fs::remove_file(aside.join(".git")).unwrap();
+    repository.prepare("gt/two").unwrap();
+    assert!(place.join(".git").exists(), "the place can be used again");
+    remove(&repository.path, &place).unwrap();
+    assert!(!place.exists() && !aside.exists());
+    assert_eq!(repository.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
 }
 
 #[test]
@@ -115,8 +143,7 @@ fn a_directory_that_is_something_else_is_refused_and_left_alone() {
     fs::create_dir_all(repository.worktree()).unwrap();
     fs::write(repository.worktree().join("precious"), "text").unwrap();
     assert!(matches!(repository.prepare("gt/one"), Err(WorktreeError::NotAWorktree { .. })));
-    let refused = remove(&repository.path, &repository.worktree(), true);
-    assert!(matches!(refused, Err(WorktreeError::NotAWorktree { .. })));
+    assert!(matches!(repository.remove_saved(), Err(WorktreeError::NotAWorktree { .. })));
     assert!(repository.worktree().join("precious").exists());
 
     let theirs = prepare(&other.path, &repository.path, "gt/one", "main");
@@ -179,7 +206,7 @@ fn an_interrupted_switch_is_finished() {
     repository.commit_in_worktree();
     let desk = repository.path.join(".git/worktrees/nux");
     fs::write(desk.join("gt-switching"), "gt/two").unwrap();
-    for lock in ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"] {
+    for lock in ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", "AUTO_MERGE.lock"] {
         fs::write(desk.join(lock), "").unwrap();
     }
     fs::remove_file(repository.worktree().join("work")).unwrap();
@@ -269,12 +296,130 @@ fn commits_that_only_a_submodule_of_it_has_outlive_a_worktree() {
             fs::remove_dir_all(repository.worktree()).unwrap();
             repository.prepare("gt/two").unwrap();
         } else {
-            let refused = remove(&repository.path, &repository.worktree(), false);
-            assert!(matches!(refused, Err(WorktreeError::LoneSubmodule { .. })), "{refused:?}");
-            remove(&repository.path, &repository.worktree(), true).unwrap();
+            let seen = Fingerprint::of(&repository.worktree());
+            let saved = remove_saved(&repository.path, &repository.worktree(), &seen, LoneSubmodules::Refused);
+            for refused in [remove(&repository.path, &repository.worktree()), saved] {
+                assert!(matches!(refused, Err(WorktreeError::LoneSubmodule { .. })), "{refused:?}");
+            }
+            repository.remove_saved().unwrap();
         }
         let mut kept = fs::read_dir(repository.path.join(".git/gt-submodules")).unwrap();
         let kept = git_in(&kept.next().unwrap().unwrap().path(), &["rev-parse", "side"]);
         assert_eq!(kept, made);
     }
+}
+
+#[test]
+fn a_worktree_whose_changes_are_kept_elsewhere_is_removed_with_them() {
+    let repository = Repository::new();
+    repository.prepare("gt/one").unwrap();
+    fs::write(repository.worktree().join("new"), "changed").unwrap();
+    let refused = remove(&repository.path, &repository.worktree());
+    assert!(matches!(refused, Err(WorktreeError::Dirty { .. })), "{refused:?}");
+    repository.remove_saved().unwrap();
+    assert!(!repository.worktree().exists());
+    repository.remove_saved().unwrap();
+}
+
+#[test]
+fn a_stash_that_only_a_submodule_of_it_has_is_not_thrown_away() {
+    let repository = Repository::new();
+    with_commit_in_submodule(&repository);
+    let inner = repository.worktree().join("lib");
+    git_in(&inner, &["branch", "--quiet", "-D", "side"]);
+    fs::write(inner.join("file"), "precious\n").unwrap();
+    let identity = ["-c", "user.email=test@example.org", "-c", "user.name=Test"];
+    git_in(&inner, &[&identity[..], &["stash", "--quiet"]].concat());
+    let refused = remove(&repository.path, &repository.worktree());
+    assert!(matches!(refused, Err(WorktreeError::LoneSubmodule { .. })), "{refused:?}");
+}
+
+#[test]
+fn what_is_written_after_it_was_looked_at_keeps_a_worktree() {
+    let repository = Repository::new();
+    repository.prepare("gt/one").unwrap();
+    let (place, seen) = (repository.worktree(), Fingerprint::of(&repository.worktree()));
+    for name in ["file", "new"] {
+        fs::write(place.join(name), "precious").unwrap();
+        let refused = remove_saved(&repository.path, &place, &seen, LoneSubmodules::Kept);
+        assert!(matches!(refused, Err(WorktreeError::Changed { .. })), "{refused:?}");
+        assert_eq!(fs::read_to_string(place.join(name)).unwrap(), "precious");
+        fs::remove_file(place.join("new")).ok();
+    }
+    assert_eq!(state(&place, "main").unwrap().branch.as_deref(), Some("gt/one"), "it can be used as before");
+}
+
+/// Another process may be about to give the worktree to an agent.
+#[test]
+fn a_removal_waits_for_its_turn_and_looks_again_then() {
+    let repository = Repository::new();
+    repository.prepare("gt/one").unwrap();
+    let place = repository.worktree();
+    let others_turn = Held::take(&repository.path.join(".git/gt-worktree.lock"));
+    let refused = std::thread::scope(|scope| {
+        let removing = scope.spawn(|| remove(&repository.path, &place));
+        others_turn.until_awaited_by(&removing);
+        fs::write(place.join("new"), "precious").unwrap();
+        drop(others_turn);
+        removing.join().unwrap()
+    });
+    assert!(matches!(refused, Err(WorktreeError::Dirty { .. } | WorktreeError::Changed { .. })), "{refused:?}");
+    assert_eq!(fs::read_to_string(place.join("new")).unwrap(), "precious");
+}
+
+#[test]
+fn a_worktree_that_a_killed_removal_was_looking_at_is_put_back() {
+    for is_prepared in [false, true] {
+        let repository = Repository::new();
+        repository.prepare("gt/one").unwrap();
+        let place = repository.worktree();
+        fs::write(place.join("new"), "precious").unwrap();
+        fs::rename(&place, place.with_file_name(".checking-nux")).unwrap();
+        let refused = if is_prepared {
+            repository.prepare("gt/two").map(drop)
+        } else {
+            remove(&repository.path, &place).map(drop)
+        };
+        assert!(matches!(refused, Err(WorktreeError::Dirty { .. } | WorktreeError::Changed { .. })), "{refused:?}");
+        assert_eq!(fs::read_to_string(place.join("new")).unwrap(), "precious");
+        assert_eq!(leftovers(place.parent().unwrap()), []);
+    }
+}
+
+#[test]
+fn what_cannot_be_deleted_is_in_the_way_of_no_other_removal() {
+    let repository = Repository::new();
+    repository.prepare("gt/one").unwrap();
+    let place = repository.worktree();
+    // A file where a directory is expected cannot be deleted like one.
+    let stuck = place.with_file_name(".discarded-nux");
+    fs::write(&stuck, "").unwrap();
+    for branch in ["gt/one", "gt/two"] {
+        repository.prepare(branch).unwrap();
+        assert_eq!(remove(&repository.path, &place).unwrap(), None);
+        assert!(!place.exists());
+        assert_eq!(leftovers(place.parent().unwrap()), [Leftover::Undeleted(stuck.clone())]);
+    }
+}
+
+#[test]
+fn write_protected_directories_are_deleted() {
+    without_privileges(|| {
+        let repository = Repository::new();
+        fs::write(repository.path.join(".gitignore"), "cache\n").unwrap();
+        repository.git(&["add", "."]);
+        repository.git(&["commit", "--quiet", "-m", "ignore"]);
+        for branch in ["gt/one", "gt/two"] {
+            repository.prepare(branch).unwrap();
+            let cache = repository.worktree().join("cache");
+            fs::create_dir_all(cache.join("deep")).unwrap();
+            fs::write(cache.join("deep/m"), "x").unwrap();
+            for dir in [&cache.join("deep"), &cache] {
+                fs::set_permissions(dir, fs::Permissions::from_mode(0o555)).unwrap();
+            }
+            assert!(fs::write(cache.join("deep/n"), "x").is_err(), "they are write-protected");
+            assert_eq!(remove(&repository.path, &repository.worktree()).unwrap(), None);
+            assert_eq!(fs::read_dir(repository.worktree().parent().unwrap()).unwrap().count(), 0);
+        }
+    });
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use gt_sim::coverage::Coverage;
-use gt_sim::sim::{self, Failure, Plan};
+use gt_sim::sim::{self, Failure, Plan, Towns};
 
 fn main() -> ExitCode {
     match Wishes::read(std::env::args().skip(1).collect()) {
@@ -30,7 +30,7 @@ struct Wishes {
     n_steps: usize,
     on_disk: bool,
     tells: bool,
-    of_jobs: bool,
+    towns: Towns,
     /// Whether the first failure is enough.
     until_found: bool,
 }
@@ -43,7 +43,7 @@ impl Wishes {
             n_steps: 500,
             on_disk: false,
             tells: false,
-            of_jobs: false,
+            towns: Towns::default(),
             until_found: false,
         };
         let mut words = VecDeque::from(words);
@@ -57,17 +57,18 @@ impl Wishes {
                 "--from" => wishes.first = number()?,
                 "--seed" => (wishes.first, wishes.n_seeds, wishes.tells) = (number()?, 1, true),
                 "--steps" => wishes.n_steps = usize::try_from(number()?).unwrap_or(usize::MAX),
-                "--jobs" => wishes.of_jobs = true,
                 "--disk" => wishes.on_disk = true,
                 "--until-found" => wishes.until_found = true,
-                other => return Err(format!("there is no `{other}`")),
+                other => {
+                    wishes.towns = Towns::by_flag(other).ok_or_else(|| format!("there is no `{other}`"))?;
+                }
             }
         }
         Ok(wishes)
     }
 
     fn plan(&self, seed: u64) -> Plan {
-        Plan { seed, n_steps: self.n_steps, on_disk: self.on_disk, tells: self.tells, of_jobs: self.of_jobs }
+        Plan { seed, n_steps: self.n_steps, on_disk: self.on_disk, tells: self.tells, towns: self.towns }
     }
 
     fn fulfil(&self) -> ExitCode {
@@ -87,7 +88,7 @@ impl Wishes {
             println!("{failure}");
         }
         // The table of transitions is about beads.
-        let missing = if self.of_jobs { Vec::new() } else { coverage.missing() };
+        let missing = if self.towns == Towns::Beads { coverage.missing() } else { Vec::new() };
         println!(
             "{} seeds of {} steps, {n_runs} runs, {} failures, {} transitions met and {} missing, in {:.1} s",
             next.into_inner().min(self.first.saturating_add(self.n_seeds)) - self.first,

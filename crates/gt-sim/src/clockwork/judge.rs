@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use gt_core::job::{FireStatus, JobState};
 use gt_core::run::Outcome;
-use gt_engine::settings::Settings;
 use gt_store::{Fire, FireFilter, FiresOf, Job, MAYOR, Run, Store, StoreError, TurnState};
 use jiff::{SignedDuration, Timestamp};
 
@@ -359,7 +358,7 @@ impl Judge {
 
     fn why_waiting(&mut self, stage: &Stage, fire: &Fire) -> Result<String, String> {
         let town = &stage.ground.town;
-        let policy = Settings::load(town).map_err(|error| error.to_string())?.policy(town.root());
+        let policy = stage.settings_in_force().policy(town.root());
         let Some(turn) = fire.turn else { return Ok(format!("it is tried again at {:?}", fire.retry_at)) };
         let why = self.store.why_waiting(turn, &policy, stage.world().now()).map_err(words)?;
         Ok(format!("turn {turn}, attempt {}, run {:?}, retry {:?}: {why:?}", fire.attempt, fire.run, fire.retry_at))

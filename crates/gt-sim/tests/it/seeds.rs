@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::process::{Command, Output};
 
 use gt_sim::coverage::{self, Coverage, EVENTS, Phase};
-use gt_sim::sim::{self, Failure, Plan};
+use gt_sim::sim::{self, Failure, Plan, Towns};
 
 const N_STEPS: usize = 500;
 
 fn plan(seed: u64) -> Plan {
-    Plan { seed, n_steps: N_STEPS, on_disk: false, tells: false, of_jobs: false }
+    Plan { seed, n_steps: N_STEPS, on_disk: false, tells: false, towns: Towns::Beads }
 }
 
 /// Runs seeds, and says what each one that fails has found.
@@ -50,10 +50,40 @@ fn a_share_of_seeds_on_disk_keeps_every_promise() {
 #[test]
 fn a_share_of_seeds_with_jobs_keeps_every_promise() {
     for seed in 0..20 {
-        if let Err(failure) = sim::run(Plan { of_jobs: true, ..plan(seed) }) {
+        if let Err(failure) = sim::run(Plan { towns: Towns::Jobs, ..plan(seed) }) {
             panic!("{failure}");
         }
     }
+}
+
+/// Towns of merging, with a simulated git.
+#[test]
+fn a_share_of_seeds_with_merging_keeps_every_promise() {
+    for seed in 0..8 {
+        if let Err(failure) = sim::run(Plan { towns: Towns::Merging, ..plan(seed) }) {
+            panic!("{failure}");
+        }
+    }
+}
+
+/// Towns of sessions, with answers that are delivered.
+#[test]
+fn a_share_of_seeds_with_sessions_keeps_every_promise() {
+    for seed in 0..20 {
+        if let Err(failure) = sim::run(Plan { towns: Towns::Sessions, ..plan(seed) }) {
+            panic!("{failure}");
+        }
+    }
+}
+
+#[test]
+fn a_seed_with_merging_tells_the_same_story_each_time() {
+    let story = || {
+        let report = sim::run(Plan { towns: Towns::Merging, tells: true, ..plan(3) }).expect("it keeps every promise");
+        let is_told = |line: &&String| !line.contains("/gt-sim-") && !line.contains("daemon.started");
+        report.story.iter().filter(is_told).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(story(), story());
 }
 
 #[test]

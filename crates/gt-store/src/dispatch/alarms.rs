@@ -28,7 +28,7 @@ pub(crate) fn recovered(
     last_output: Option<&str>,
     stamp: &Stamp,
 ) -> Result<()> {
-    if !matches!(outcome, Outcome::Died | Outcome::TimedOut | Outcome::Lost) {
+    if !matches!(outcome, Outcome::Died | Outcome::TimedOut | Outcome::Lost) || gt_core::defect!("recovery-untold") {
         return Ok(());
     }
     let mut body = format!("{}\n\n{}", one_line(&run.title), of_run(run, run.branch.as_deref()));
@@ -53,7 +53,9 @@ pub(crate) fn out_of_attempts(
     note(&mut body, "then", &format!("gt scheduler retry {}", run.bead));
     note_output(&mut body, last_output);
     let subject = no_more_attempts(&run.bead);
-    send(tx, MAYOR, &subject, body, run, stamp)?;
+    if !gt_core::defect!("mayor-not-asked") {
+        send(tx, MAYOR, &subject, body, run, stamp)?;
+    }
     let text = format!("{subject}: {}", one_line(&run.title));
     let data = json!({ "attempts": record.attempts, "reason": record.last_failure, "branch": record.branch,
                        "run": run.id, "rig": run.rig });
@@ -64,7 +66,7 @@ pub(crate) fn out_of_attempts(
 pub(crate) fn not_merged(tx: &Connection, merge: &Merge, why: &str, stamp: &Stamp) -> Result<()> {
     let subject = format!("{} is not merged", merge.bead);
     let mut body =
-        format!("{}\n\nIts work could not be merged, and nobody works on it again: {why}.\n\n", one_line(&merge.title));
+        format!("{}\n\nIts work is not merged, and nobody works on it again: {why}.\n\n", one_line(&merge.title));
     for (name, value) in [("bead", &merge.bead), ("merge", &merge.id), ("branch", &merge.branch)] {
         note(&mut body, name, value);
     }

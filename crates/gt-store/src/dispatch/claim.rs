@@ -6,7 +6,7 @@
 use gt_core::context::{CloseReason, SlingFields};
 use gt_core::event::EventType;
 use gt_core::names;
-use gt_core::plan::{PerSide, Planner, Policy, Side, Verdict};
+use gt_core::plan::{Missing, PerSide, Planner, Policy, Side, Verdict};
 use gt_core::readiness::Standing;
 use gt_core::rig::Rig;
 use jiff::Timestamp;
@@ -23,6 +23,7 @@ use crate::dispatch::scene::{self, Candidates, Work};
 use crate::dispatch::scheduler;
 use crate::dispatch::steps::{self, CurrentStep};
 use crate::dispatch::tellings::Telling;
+use crate::dispatch::troubles::{self, Probes};
 use crate::error::{Result, StoreError};
 use crate::rows::{self, Key, micros};
 use crate::sessions::claim::{Turn, claim_turns};
@@ -43,6 +44,8 @@ pub struct Claimant<'a> {
     pub limits: PerSide<Option<usize>>,
     /// How many starts of the same batch came before.
     pub n_before: usize,
+    /// Looks for what an agent needs to be started in a rig; says what is missing.
+    pub probe: &'a dyn Fn(&str, &Rig) -> Option<Missing>,
 }
 
 /// Which of the contexts whose work is ready are looked at.
@@ -164,6 +167,8 @@ pub struct Advance {
     pub turns: Vec<Turn>,
     /// Started, but given up or told to stop meanwhile, or now in somebody's way: to be stopped.
     pub unwanted: Vec<Run>,
+    /// Whether a start has shown that what was in trouble is not any more: others may start because of it.
+    pub is_freed: bool,
 }
 
 impl Findings {
@@ -182,14 +187,15 @@ impl Store {
         stamp: &Stamp,
     ) -> std::result::Result<Advance, StoreError> {
         self.write(stamp, |tx| {
+            let is_freed = troubles::end_proven(tx, &findings.started, stamp)?;
             let mut unwanted = runs::record(tx, findings, policy, stamp)?;
             feed::settle(tx, stamp)?;
-            let Some(claimant) = claimant else { return Ok(Advance { unwanted, ..Advance::default() }) };
+            let Some(claimant) = claimant else { return Ok(Advance { unwanted, is_freed, ..Advance::default() }) };
             let has_room = claimant.limits != PerSide::both(Some(0));
             let claimed = if has_room { claim_ready(tx, claimant, stamp)? } else { Vec::new() };
             let (turns, in_the_way) = claim_turns(tx, claimant, stamp)?;
             unwanted.extend(in_the_way);
-            Ok(Advance { claimed, turns, unwanted })
+            Ok(Advance { claimed, turns, unwanted, is_freed })
         })
     }
 
@@ -251,10 +257,14 @@ pub(crate) fn claim_ready(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &
     if !is_any_ready(tx, stamp.now)? {
         return Ok(Vec::new()); // who lives, and where, matters only to whoever may start
     }
-    let scene = scene::scene(tx, policy, stamp.now)?;
+    let mut scene = scene::scene(tx, policy, stamp.now)?;
+    if gt_core::defect!("pause-ignored") {
+        scene.pause = None;
+    }
     let rigs = rigs::all(tx)?;
     let candidates = Candidates::new(tx, policy, &rigs, &scene);
     let mut planner = Planner::new(scene);
+    let mut probes = Probes::default();
     let mut stable = Stable::default();
     let (mut claimed, mut n_claimed) = (Vec::new(), PerSide::<usize>::default());
     let mut after = Place::START;
@@ -289,7 +299,9 @@ pub(crate) fn claim_ready(tx: &Connection, claimant: &mut Claimant<'_>, stamp: &
                 waits_for: Vec::new(),
             };
             let candidate = candidates.make(&item.context, work, stamp.now)?;
+            probes.look(tx, &candidate, candidates.rig(&item.context.rig), claimant, &mut planner, stamp)?;
             if planner.consider(&candidate) == Verdict::Start {
+                troubles::begin_trials(tx, &planner, stamp.now)?;
                 let rig = candidates.rig(&item.context.rig).expect("the plan holds what has no rig").clone();
                 let run = (claimant.new_run)();
                 let polecat = stable.find(tx, &rig.name, item.context.bead, stamp.now)?;
@@ -329,6 +341,9 @@ fn close_stale(tx: &Connection, stamp: &Stamp) -> Result<()> {
 /// A broken circuit lets one try through when its time has come. // SPEC D5
 fn half_open(tx: &Connection, stamp: &Stamp) -> Result<()> {
     for (bead, context) in records::due(tx, stamp.now)? {
+        if gt_core::defect!("circuit-stays-broken") {
+            break;
+        }
         records::lift(tx, bead)?;
         let Some(last) = contexts::by_id(tx, &context)?.filter(Context::is_valid) else { continue };
         if contexts::live_of(tx, bead)?.is_none() {
@@ -380,6 +395,7 @@ impl Item {
 /// not come, is passed over here, where that is cheap.
 fn ready_page(tx: &Connection, kinds: Kinds, by_priority: bool, after: &Place, now: Timestamp) -> Result<Vec<Item>> {
     const AFTER: usize = contexts::N_COLUMNS;
+    let parked_too = u8::from(gt_core::defect!("parked-rig-starts"));
     let (order, from) = if by_priority {
         ("context.priority, enqueued_at, context.id", "(context.priority, enqueued_at, context.id) > (?1, ?2, ?3)")
     } else {
@@ -391,7 +407,7 @@ fn ready_page(tx: &Connection, kinds: Kinds, by_priority: bool, after: &Place, n
            body ->> '$.description', body ->> '$.acceptance_criteria', bead.issue_type
          FROM {table} JOIN bead ON bead.key = context.bead JOIN bead_body ON bead_body.bead = context.bead
          WHERE context.state = 'open' AND context.ready = 1 AND {is_wanted} AND {from}
-           AND context.rig IN (SELECT name FROM rig WHERE state = 'active')
+           AND context.rig IN (SELECT name FROM rig WHERE state = 'active' OR (state = 'parked' AND {parked_too}))
            AND (context.retry_at IS NULL OR context.retry_at <= ?4) ORDER BY {order} LIMIT {PAGE}",
         contexts::COLUMNS
     );

@@ -48,6 +48,8 @@ pub struct ConvoyProgress {
     pub is_owned: bool,
     pub created_at: Option<Timestamp>,
     pub n_done: i64,
+    /// Of these, the deleted ones.
+    pub n_deleted: i64,
     pub n_total: i64,
 }
 
@@ -175,7 +177,9 @@ const PROGRESS: &str = "SELECT convoy.id, convoy.title, convoy.status,
    convoy.created_at,
    (SELECT count(*) FROM edge JOIN bead AS member ON member.id = edge.target
       WHERE edge.source = convoy.key AND edge.type = 'tracks' AND member.status IN ('closed', 'tombstone')),
-   (SELECT count(*) FROM edge WHERE edge.source = convoy.key AND edge.type = 'tracks')
+   (SELECT count(*) FROM edge WHERE edge.source = convoy.key AND edge.type = 'tracks'),
+   (SELECT count(*) FROM edge JOIN bead AS member ON member.id = edge.target
+      WHERE edge.source = convoy.key AND edge.type = 'tracks' AND member.status = 'tombstone')
  FROM bead AS convoy WHERE convoy.issue_type = 'convoy'";
 
 fn progress(row: &rusqlite::Row<'_>) -> rusqlite::Result<ConvoyProgress> {
@@ -187,7 +191,16 @@ fn progress(row: &rusqlite::Row<'_>) -> rusqlite::Result<ConvoyProgress> {
         created_at: row.get::<_, Option<i64>>(4)?.map(timestamp),
         n_done: row.get(5)?,
         n_total: row.get(6)?,
+        n_deleted: row.get(7)?,
     })
+}
+
+impl ConvoyProgress {
+    /// `2/3 done, 1 deleted`: a deleted bead holds nothing up, and was not done either.
+    pub fn words(&self) -> String {
+        let done = format!("{}/{} done", self.n_done - self.n_deleted, self.n_total);
+        if self.n_deleted == 0 { done } else { format!("{done}, {} deleted", self.n_deleted) }
+    }
 }
 
 fn progress_of(tx: &Connection, convoy: Key) -> Result<ConvoyProgress> {
@@ -406,7 +419,9 @@ impl Store {
                 if !query::node(tx, member)?.facts.status.is_active() {
                     continue; // done, though its context may not be cleaned up yet
                 }
-                if following(tx, &edge.target)?.is_some_and(|other| !other.is_staged) {
+                if following(tx, &edge.target)?.is_some_and(|other| !other.is_staged)
+                    || gt_core::defect!("cancel-withdraws-nobody")
+                {
                     continue;
                 }
                 match contexts::withdraw(tx, member, stamp)? {

@@ -133,7 +133,9 @@ impl Store {
                 }
                 Ok(false)
             };
-            Ok(is_hungry(tx)? || landing::is_any_complete(tx)? || !abandoned(tx)?.is_empty())
+            Ok((is_hungry(tx)? && !gt_core::defect!("imported-work-unnoticed"))
+                || (landing::is_any_complete(tx)? && !gt_core::defect!("imported-end-unnoticed"))
+                || !abandoned(tx)?.is_empty())
         })
     }
 
@@ -233,11 +235,19 @@ impl Kitchen {
     fn accept(&self, member: &Member) -> Option<&Rig> {
         let Home::Rig(home) = rig::home(&member.id, member.bound.as_deref(), &self.rigs) else { return None };
         let rig = self.rigs.iter().find(|rig| rig.name == home.name)?;
-        (status::is_slingable(member.issue_type.as_deref()) && rig.state == RigState::Active).then_some(rig)
+        let takes_work = rig.state == RigState::Active || gt_core::defect!("parked-rig-fed");
+        (status::is_slingable(member.issue_type.as_deref()) && takes_work).then_some(rig)
     }
 
     fn one(&self, tx: &Connection, key: Key) -> Result<Option<(Member, &Rig)>> {
-        let sql = format!("{MEMBER}{OF_BEAD}{IN_OPEN_CONVOY}{IS_HUNGRY} AND bead.key = ?1 ORDER BY convoy.key LIMIT 1");
+        let mut sql =
+            format!("{MEMBER}{OF_BEAD}{IN_OPEN_CONVOY}{IS_HUNGRY} AND bead.key = ?1 ORDER BY convoy.key LIMIT 1");
+        if gt_core::defect!("fed-though-staged") {
+            sql = sql.replace("AND convoy.status = 'open'", "");
+        }
+        if gt_core::defect!("fed-though-held") {
+            sql = sql.replace("record.hold IS NOT NULL", "0");
+        }
         let found = tx.prepare_cached(&sql)?.query_row([key], member).optional()?;
         Ok(found.and_then(|member| Some((self.accept(&member)?, member))).map(|(rig, member)| (member, rig)))
     }

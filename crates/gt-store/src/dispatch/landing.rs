@@ -51,7 +51,13 @@ fn next(tx: &Connection) -> Result<Option<Key>> {
 }
 
 fn is_complete(tx: &Connection, convoy: Key) -> Result<bool> {
-    let sql = format!("SELECT EXISTS (SELECT 1 FROM bead AS convoy WHERE convoy.key = ?1 AND {MAY_LAND})");
+    let mut sql = format!("SELECT EXISTS (SELECT 1 FROM bead AS convoy WHERE convoy.key = ?1 AND {MAY_LAND})");
+    if gt_core::defect!("owned-lands-by-itself") {
+        sql = sql.replace("), 0) = 0", "), 0) >= 0");
+    }
+    if gt_core::defect!("lands-twice") {
+        sql = sql.replace("AND convoy.standing IS NOT NULL AND convoy.status = 'open'", "");
+    }
     if !tx.prepare_cached(&sql)?.query_row([convoy], |row| row.get(0))? {
         return Ok(false);
     }
@@ -62,7 +68,7 @@ fn is_complete(tx: &Connection, convoy: Key) -> Result<bool> {
             .execute(params![convoy, member])?,
         None => tx.prepare_cached("DELETE FROM laggard WHERE convoy = ?1")?.execute([convoy])?,
     };
-    Ok(laggard.is_none())
+    Ok(laggard.is_none() || gt_core::defect!("lands-with-open-beads"))
 }
 
 /// Looks on from the one that was found last, so that a convoy is walked through once while its members close one by one.
@@ -71,6 +77,9 @@ fn find_laggard(tx: &Connection, convoy: Key) -> Result<Option<String>> {
         .prepare_cached("SELECT member FROM laggard WHERE convoy = ?1")?
         .query_row([convoy], |row| row.get(0))
         .optional()?;
+    if gt_core::defect!("laggard-never-looked-at-again") && known.is_some() {
+        return Ok(known);
+    }
     let known = known.unwrap_or_default();
     for part in ["AND edge.target >= ?2", "AND edge.target < ?2"] {
         let mut query = tx.prepare_cached(&format!("{LAGGARD} {part} ORDER BY edge.target LIMIT 1"))?;
@@ -94,6 +103,9 @@ pub(crate) fn land(tx: &Connection, key: Key, mut convoy: Bead, reason: &str, st
     close(tx, key, &mut convoy, reason, stamp)?;
     let data = json!({ "title": convoy.title, "members": n_members, "reason": reason });
     events::append(tx, stamp, EventType::ConvoyLanded, Some(&convoy.id), &data)?;
+    if gt_core::defect!("landing-untold") {
+        return Ok(());
+    }
     let text = format!("convoy {} has landed: {}", convoy.id, convoy.title);
     for watcher in convoys::watchers(&convoy) {
         let letter = NewLetter {
@@ -104,6 +116,9 @@ pub(crate) fn land(tx: &Connection, key: Key, mut convoy: Bead, reason: &str, st
             run: None,
         };
         mail::put(tx, &letter, stamp)?;
+    }
+    if gt_core::defect!("landing-told-twice") {
+        notices::put(tx, EventType::ConvoyLanded, Some(&convoy.id), &text, &data, stamp)?;
     }
     notices::put(tx, EventType::ConvoyLanded, Some(&convoy.id), &text, &data, stamp)
 }

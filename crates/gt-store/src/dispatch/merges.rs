@@ -1,8 +1,9 @@
 //! The refinery's queue: what waits to be merged, what was, and what came back. // SPEC M1, M2
 //!
 //! Whether something is merged is git's to say; here it is remembered, and what follows from it for the bead happens in the
-//! same transaction. What a returned merge becomes is `returned.rs`'s.
+//! same transaction. What a returned merge becomes is `returned.rs`'s, what a landed one means for beads `landed.rs`'s.
 
+mod landed;
 mod over;
 mod questions;
 mod returned;
@@ -39,6 +40,8 @@ pub struct HandOver {
     /// The commit.
     pub tip: String,
     pub strategy: Strategy,
+    /// Why a rework takes the place of the commits that came back.
+    pub replaces: Option<String>,
 }
 
 /// A merge as stored.
@@ -63,6 +66,8 @@ pub struct Merge {
     /// The bead that was made of it when it came back.
     pub rework: Option<String>,
     pub patch: Option<String>,
+    /// Why a rework takes the place of the commits that came back.
+    pub replaces: Option<String>,
     pub(crate) key: Key,
 }
 
@@ -96,9 +101,10 @@ pub struct RefineryPause {
 const SELECT: &str =
     "SELECT merge.id, bead.id, bead.title, merge.run, merge.rig, merge.target, merge.branch, merge.tip,
     merge.strategy, merge.state, merge.queued_at, merge.ended_at, merge.reason, merge.merged, merge.request,
-    (SELECT id FROM bead WHERE key = merge.rework), merge.patch, merge.bead
+    (SELECT id FROM bead WHERE key = merge.rework), merge.patch, merge.replaces, merge.bead
   FROM merge JOIN bead ON bead.key = merge.bead";
 const IS_LIVE: &str = "merge.state IN ('waiting', 'requested')";
+const IS_LANDING: &str = "rig = ?1 AND target = ?2 AND state IN ('waiting', 'requested') AND landing = 1";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Merge> {
     Ok(Merge {
@@ -119,7 +125,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Merge> {
         request: row.get(14)?,
         rework: row.get(15)?,
         patch: row.get(16)?,
-        key: row.get(17)?,
+        replaces: row.get(17)?,
+        key: row.get(18)?,
     })
 }
 
@@ -198,6 +205,9 @@ impl Store {
 
     /// When a target that is held is tried again.
     pub fn next_merge_at(&mut self, now: Timestamp) -> std::result::Result<Option<Timestamp>, StoreError> {
+        if gt_core::defect!("hold-never-tried-again") {
+            return Ok(None);
+        }
         self.read(|tx| {
             let mut query = tx.prepare_cached(&format!(
                 "SELECT min(until) FROM merge_hold WHERE until > ?1 AND since <= ?1 AND EXISTS (SELECT 1 FROM merge
@@ -207,11 +217,13 @@ impl Store {
         })
     }
 
-    /// Records that these are part of their target by now; closes their beads. Returns what became ready.
+    /// Records that these are part of their target by now; closes their beads. Those that they are the reworks of are closed with
+    /// them if they are among `carried`, whose commits are there too, or were replaced. Returns what became ready.
     pub fn record_merged(
         &mut self,
         ids: &[String],
         commit: &str,
+        carried: &[String],
         stamp: &Stamp,
     ) -> std::result::Result<Vec<String>, StoreError> {
         self.write(stamp, |tx| {
@@ -219,37 +231,48 @@ impl Store {
             for id in ids {
                 let merge = by_id(tx, id)?;
                 if merge.state.is_live() {
-                    became_ready.extend(record_merged(tx, &merge, commit, stamp)?);
+                    became_ready.extend(landed::record(tx, &merge, commit, carried, stamp)?);
                 }
             }
             Ok(became_ready)
         })
     }
 
-    /// From now on nobody can decide against these; `false`: somebody has, and none of them lands.
-    pub fn begin_landing(&mut self, ids: &[String], stamp: &Stamp) -> std::result::Result<bool, StoreError> {
+    /// From now on nobody can decide against these; `false`: somebody has, and none of them lands. What they bring is agents' work.
+    pub fn begin_landing(
+        &mut self,
+        ids: &[String],
+        commits: &[String],
+        stamp: &Stamp,
+    ) -> std::result::Result<bool, StoreError> {
         self.write(stamp, |tx| {
             for id in ids {
-                if !by_id(tx, id)?.state.is_live() {
+                if !by_id(tx, id)?.state.is_live() && !gt_core::defect!("decided-against-lands") {
                     return Ok(false);
                 }
             }
+            let mut record = tx.prepare_cached("INSERT OR IGNORE INTO agent_commit (id) VALUES (?1)")?;
+            commits.iter().try_for_each(|commit| record.execute([commit]).map(drop))?;
             let mut mark = tx.prepare_cached("UPDATE merge SET landing = 1 WHERE id = ?1")?;
             ids.iter().try_for_each(|id| mark.execute([id]).map(drop))?;
             Ok(true)
         })
     }
 
+    /// Whether merges into a target are landing, so that nobody can have decided against them.
+    pub fn is_landing(&mut self, target: &Target) -> std::result::Result<bool, StoreError> {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM merge WHERE {IS_LANDING})");
+        self.read(|tx| Ok(tx.prepare_cached(&sql)?.query_row([&target.rig, &target.branch], |row| row.get(0))?))
+    }
+
     /// Whoever moved the target has died or given up.
     pub fn end_landing(&mut self, target: &Target, stamp: &Stamp) -> std::result::Result<(), StoreError> {
-        const IS_LANDING: &str = "rig = ?1 AND target = ?2 AND state IN ('waiting', 'requested') AND landing = 1";
-        let arguments = [&target.rig, &target.branch];
-        let sql = format!("SELECT EXISTS (SELECT 1 FROM merge WHERE {IS_LANDING})");
-        if !self.read(|tx| Ok(tx.prepare_cached(&sql)?.query_row(arguments, |row| row.get(0))?))? {
+        if !self.is_landing(target)? {
             return Ok(());
         }
         self.write(stamp, |tx| {
-            tx.execute(&format!("UPDATE merge SET landing = 0 WHERE {IS_LANDING}"), arguments)?;
+            let sql = format!("UPDATE merge SET landing = 0 WHERE {IS_LANDING}");
+            tx.execute(&sql, [&target.rig, &target.branch])?;
             Ok(())
         })
     }
@@ -288,6 +311,15 @@ impl Store {
                 let data = json!({ "rig": target.rig, "target": target.branch, "reason": reason });
                 events::append(tx, stamp, EventType::MergeHeld, None, &data)?;
             }
+            Ok(())
+        })
+    }
+
+    /// Targets that are held are tried again now. The reason stays until then.
+    pub fn retry_held_targets(&mut self, stamp: &Stamp) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| {
+            tx.prepare_cached("UPDATE merge_hold SET until = ?1, tries = 1 WHERE until > ?1")?
+                .execute([micros(stamp.now)])?;
             Ok(())
         })
     }
@@ -376,14 +408,14 @@ impl Store {
 
 /// Hands the work of a run over: its bead is the refinery's from now on. One that waits already is replaced.
 pub(crate) fn hand_over(tx: &Connection, run: &Run, work: &HandOver, stamp: &Stamp) -> Result<()> {
-    if let Some(older) = live_of(tx, run.key)? {
+    if let Some(older) = live_of(tx, run.key)?.filter(|_| !gt_core::defect!("older-hand-over-stays")) {
         drop_live(tx, &older, &format!("{} replaces it", work.id), stamp)?;
     }
     let place: i64 =
         tx.prepare_cached("SELECT coalesce(max(place), 0) + 1 FROM merge")?.query_row([], |row| row.get(0))?;
     tx.prepare_cached(
-        "INSERT INTO merge (id, place, bead, run, rig, target, branch, tip, strategy, state, queued_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10)",
+        "INSERT INTO merge (id, place, bead, run, rig, target, branch, tip, strategy, state, queued_at, replaces)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10, ?11)",
     )?
     .execute(params![
         work.id,
@@ -395,7 +427,8 @@ pub(crate) fn hand_over(tx: &Connection, run: &Run, work: &HandOver, stamp: &Sta
         work.branch,
         work.tip,
         work.strategy.as_str(),
-        micros(stamp.now)
+        micros(stamp.now),
+        work.replaces,
     ])?;
     let mut bead = rows::load(tx, run.key)?;
     bead.set_status(Status::InProgress, stamp.now);
@@ -404,52 +437,11 @@ pub(crate) fn hand_over(tx: &Connection, run: &Run, work: &HandOver, stamp: &Sta
     let mut ledger = Ledger::new(tx, stamp.now);
     ledger.rewrite(run.key, &bead)?;
     ledger.flush()?;
-    append(tx, EventType::MergeQueued, &by_id(tx, &work.id)?, &json!({ "commit": work.tip }), stamp)
-}
-
-fn record_merged(tx: &Connection, merge: &Merge, commit: &str, stamp: &Stamp) -> Result<Vec<String>> {
-    tx.prepare_cached("UPDATE merge SET state = 'merged', ended_at = ?2, merged = ?3 WHERE id = ?1")?
-        .execute(params![merge.id, micros(stamp.now), commit])?;
-    append(tx, EventType::MergeLanded, merge, &json!({ "commit": commit }), stamp)?;
-    let mut became_ready = Vec::new();
-    // What it is the rework of has come to the target with it; closed first, it does not become ready in between.
-    for older in select(tx, "merge.rework = ?1 AND merge.state = 'returned'", [merge.key])? {
-        tx.prepare_cached("UPDATE merge SET state = 'merged', ended_at = ?2, merged = ?3 WHERE id = ?1")?
-            .execute(params![older.id, micros(stamp.now), commit])?;
-        became_ready.extend(close_merged(tx, older.key, merge, commit, stamp)?);
+    let mut data = json!({ "commit": work.tip });
+    if let Some(why) = &work.replaces {
+        data["replaces"] = json!(why);
     }
-    became_ready.extend(close_merged(tx, merge.key, merge, commit, stamp)?);
-    Ok(became_ready)
-}
-
-/// Closes a bead whose work was merged; one that is closed already is merged from now on.
-fn close_merged(tx: &Connection, key: Key, merge: &Merge, commit: &str, stamp: &Stamp) -> Result<Vec<String>> {
-    let mut bead = rows::load(tx, key)?;
-    let was_open = bead.status.is_active();
-    if !was_open && bead.status != Status::Closed {
-        return Ok(Vec::new()); // somebody has deleted it
-    }
-    let (note, rig, polecat): (Option<String>, String, String) = tx
-        .prepare_cached("SELECT note, rig, polecat FROM run WHERE id = ?1")?
-        .query_row([&merge.run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let short = commit.get(..10).unwrap_or(commit);
-    let note = note.filter(|_| key == merge.key).map(|note| format!(": {note}")).unwrap_or_default();
-    if was_open {
-        bead.set_status(Status::Closed, stamp.now);
-        bead.assignee = Some(names::assignee(&rig, &polecat));
-        bead.body.put("close_reason", &format!("Merged in {short}{note}"));
-        bead.body.put("closed_by_session", &merge.run);
-    }
-    bead.body.put("merged_at", &gt_core::time::format(stamp.now));
-    bead.updated_at = Some(stamp.now);
-    let mut ledger = Ledger::new(tx, stamp.now);
-    ledger.rewrite(key, &bead)?;
-    if was_open {
-        let data = json!({ "title": bead.title, "to": "closed", "reason": format!("merged in {short}"),
-                           "merge": merge.id });
-        events::append_of_run(tx, stamp, EventType::BeadClosed, &bead.id, &merge.run, &data)?;
-    }
-    ledger.flush()
+    append(tx, EventType::MergeQueued, &by_id(tx, &work.id)?, &data, stamp)
 }
 
 /// A merge that somebody decided against is no more in the queue; its bead stays where it is.
@@ -522,7 +514,7 @@ pub(crate) fn reason(tx: &Connection, bead: Key) -> Result<Option<gt_core::expla
     let hold = hold_of(tx, &Target { rig: rig.clone(), branch: target.clone() })?;
     let message = match (paused_by, hold) {
         (Some(by), _) => format!("{waits}; {} has paused the refinery: `gt refinery resume`", one_line(&by)),
-        (None, Some(hold)) => format!("{waits}; nothing is merged into {target} now: {}", one_line(&hold.reason)),
+        (None, Some(hold)) => format!("{waits}; merging into {target} is held: {}", one_line(&hold.reason)),
         (None, None) => waits,
     };
     Ok(Some(gt_core::explain::Reason { code: "merging", message }))

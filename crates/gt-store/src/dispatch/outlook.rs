@@ -89,12 +89,13 @@ impl Store {
                    SELECT min(wake_at) AS at FROM bead INDEXED BY bead_by_wake
                      WHERE standing = 'deferred' AND wake_at > ?1
                    UNION ALL SELECT min(retry_at) FROM context
-                     WHERE state = 'open' AND retry_at IS NOT NULL AND retry_at > ?1
+                     WHERE state = 'open' AND retry_at IS NOT NULL AND retry_at > ?2
                    UNION ALL SELECT min(hold_until) FROM dispatch_record
                      WHERE hold_until IS NOT NULL AND hold_until > ?1
                    UNION ALL SELECT min(until) FROM trouble WHERE until > ?1)",
             )?;
-            let stored: Option<i64> = query.query_row([micros(now)], |row| row.get(0))?;
+            let retries_after = if gt_core::defect!("retry-deadline-forgotten") { Timestamp::MAX } else { now };
+            let stored: Option<i64> = query.query_row([micros(now), micros(retries_after)], |row| row.get(0))?;
             // It keeps back nothing that is not there.
             let has_ready = has_startable(tx, policy, now)?;
             let finishing = scene.finishing.iter().map(|run| run.until).filter(|until| has_ready && *until > now).min();
@@ -114,7 +115,9 @@ impl Store {
         let Some(limit) = policy.starts_per_second else { return Ok(None) };
         self.read(|tx| {
             let free_at = scene::free_at(tx, limit, now)?;
-            let is_felt = free_at.is_some() && (has_startable(tx, policy, now)? || turns_claim::is_any_due(tx, now)?);
+            let is_felt = free_at.is_some()
+                && !gt_core::defect!("rate-deadline-forgotten")
+                && (has_startable(tx, policy, now)? || turns_claim::is_any_due(tx, now)?);
             Ok(free_at.filter(|_| is_felt))
         })
     }

@@ -22,12 +22,21 @@ pub enum Hold {
     OutOfAttempts,
     /// Its work came back, and the bead that was made of that was closed without being merged.
     ReworkClosed,
+    /// Its work came back, and the bead that was made of that was merged without it.
+    LeftOut,
     Stopped,
 }
 
 impl Hold {
-    const ALL: [Hold; 6] =
-        [Hold::Cleared, Hold::Invalid, Hold::CircuitBroken, Hold::OutOfAttempts, Hold::ReworkClosed, Hold::Stopped];
+    const ALL: [Hold; 7] = [
+        Hold::Cleared,
+        Hold::Invalid,
+        Hold::CircuitBroken,
+        Hold::OutOfAttempts,
+        Hold::ReworkClosed,
+        Hold::LeftOut,
+        Hold::Stopped,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,6 +45,7 @@ impl Hold {
             Hold::CircuitBroken => "circuit-broken",
             Hold::OutOfAttempts => "out-of-attempts",
             Hold::ReworkClosed => "rework-closed",
+            Hold::LeftOut => "left-out",
             Hold::Stopped => "stopped",
         }
     }
@@ -79,6 +89,9 @@ impl Record {
             Hold::ReworkClosed => format!(
                 "its work could not be merged, and nobody works on it again{last}; a person has to look: then {retry}, \
                  `gt sling {bead}` or `gt close {bead}`"
+            ),
+            Hold::LeftOut => format!(
+                "it is not merged{last}; a person has to look: then `gt close {bead}` if nothing is missing, or {retry}"
             ),
             Hold::Stopped => format!("its run was stopped{last}; {retry} starts it again"),
         };
@@ -188,7 +201,7 @@ impl Store {
 fn held_for_a_person(tx: &Connection) -> Result<Vec<Plea>> {
     let mut query = tx.prepare_cached(
         "SELECT bead.key, bead.id, bead.title FROM dispatch_record JOIN bead ON bead.key = dispatch_record.bead
-         WHERE hold IN ('circuit-broken', 'out-of-attempts', 'rework-closed', 'invalid-context') AND bead.standing IS NOT NULL ORDER BY bead.key",
+         WHERE hold IN ('circuit-broken', 'out-of-attempts', 'rework-closed', 'left-out', 'invalid-context') AND bead.standing IS NOT NULL ORDER BY bead.key",
     )?;
     let held: Vec<(Key, String, String)> =
         query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<rusqlite::Result<_>>()?;

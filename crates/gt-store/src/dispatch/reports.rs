@@ -37,7 +37,14 @@ pub const ESCALATED: &str = "gt:escalated";
 impl Store {
     /// Takes what an agent says about its own run. Returns what became ready; `None`: it had said so before.
     pub fn report(&mut self, report: &Report, stamp: &Stamp) -> std::result::Result<Option<Vec<String>>, StoreError> {
-        self.write(stamp, |tx| take_report(tx, report, stamp))
+        match self.write(stamp, |tx| take_report(tx, report, stamp)) {
+            Err(StoreError::Busy { .. } | StoreError::Full { .. })
+                if gt_core::defect!("unstored-word-acknowledged") =>
+            {
+                Ok(Some(Vec::new()))
+            }
+            taken => taken,
+        }
     }
 
     /// Hands later work of a run over instead of what waits of it; `false`: what it had handed over waits no more.
@@ -87,8 +94,8 @@ fn heard(tx: &Connection, id: &str) -> Result<Run> {
     let stale = |why: &str| StoreError::from(Refusal::StaleRun { run: id.to_owned(), why: why.to_owned() });
     match by_id(tx, id)? {
         None => Err(stale("is not known here")),
-        Some(run) if !run.is_live() => Err(stale("has ended")),
-        Some(run) if run.stop.is_some() => Err(stale("was told to stop")),
+        Some(run) if !run.is_live() && !gt_core::defect!("stale-word-counts") => Err(stale("has ended")),
+        Some(run) if run.stop.is_some() && !gt_core::defect!("stopped-word-counts") => Err(stale("was told to stop")),
         Some(run) => Ok(run),
     }
 }

@@ -8,7 +8,7 @@ mod row;
 use gt_core::agent::{Activity, Failure, Need, Usage};
 use gt_core::context::CloseReason;
 use gt_core::event::EventType;
-use gt_core::plan::{Policy, Trouble, TroubleOf, backoff};
+use gt_core::plan::{Policy, TroubleOf, backoff};
 use gt_core::run::{Outcome, RunState, StopOrder, exit_words};
 use gt_core::status::Status;
 use jiff::{SignedDuration, Timestamp};
@@ -21,7 +21,7 @@ use crate::dispatch::contexts::{self, Context};
 use crate::dispatch::records::{self, Hold, Record};
 use crate::dispatch::tellings::{self, Telling};
 use crate::dispatch::unfinished::{self, plan_next};
-use crate::dispatch::{alarms, hooks, polecats, scheduler, steps};
+use crate::dispatch::{alarms, hooks, polecats, steps, troubles};
 use crate::error::{Result, StoreError};
 use crate::ledger::Ledger;
 use crate::rows::{self, Key, micros};
@@ -123,12 +123,12 @@ pub struct NotStarted {
 pub enum Fault {
     /// Counts towards the breaker.
     Bead,
-    /// Nobody's fault that lies in the bead: its agent is held up until then.
-    Agent { until: Timestamp },
-    /// The rig is held up until then.
-    Rig { until: Timestamp },
-    /// The town is held up until then.
-    Town { until: Timestamp },
+    /// Its agent cannot be started.
+    Agent,
+    /// Nothing can be started in its rig.
+    Rig,
+    /// Nothing can be started at all.
+    Town,
 }
 
 /// A run that was seen to end.
@@ -202,9 +202,11 @@ impl Run {
     /// What its end means. // the bead's word first, then its own, then an order, then what it failed with, then silence
     fn outcome_at_end(&self, failure: Option<&Failure>, is_lost: bool) -> Outcome {
         match (self.is_bead_done, self.said, &self.stop) {
+            (true, None, None) if gt_core::defect!("close-loses-to-silence") => Outcome::Died,
             (true, ..) => Outcome::Completed,
             (false, Some(said), _) => said,
             (false, _, Some(stop)) => stop.outcome,
+            _ if gt_core::defect!("limit-costs-an-attempt") => Outcome::Died,
             _ => failure.and_then(Failure::outcome).unwrap_or(if is_lost { Outcome::Lost } else { Outcome::Died }),
         }
     }
@@ -220,6 +222,14 @@ impl Store {
         self.read(|tx| {
             let key = query::require(tx, bead)?;
             select(tx, "run.bead = ?1 ORDER BY run.claimed_at DESC, run.id DESC", params![key])
+        })
+    }
+
+    /// The bead that the worker of this run had before.
+    pub fn work_before(&mut self, run: &Run) -> std::result::Result<Option<String>, StoreError> {
+        self.read(|tx| {
+            let earlier = "run.rig = ?1 AND run.polecat = ?2 AND run.id <> ?3 ORDER BY run.claimed_at DESC LIMIT 1";
+            Ok(select(tx, earlier, params![run.rig, run.polecat, run.id])?.pop().map(|run| run.bead))
         })
     }
 
@@ -375,23 +385,21 @@ fn record_not_started(tx: &Connection, failure: &NotStarted, policy: &Policy, st
         (None, _) => {}
     }
     release(tx, run.key, &run, Status::Open, stamp)?;
-    match &failure.fault {
-        Fault::Bead => Ok(()),
-        Fault::Agent { until } => note_trouble(tx, &TroubleOf::Agent(run.agent), *until, &failure.error, stamp),
-        Fault::Rig { until } => note_trouble(tx, &TroubleOf::Rig(run.rig), *until, &failure.error, stamp),
-        Fault::Town { until } => note_trouble(tx, &TroubleOf::Town, *until, &failure.error, stamp),
-    }
-}
-
-fn note_trouble(tx: &Connection, of: &TroubleOf, until: Timestamp, reason: &str, stamp: &Stamp) -> Result<()> {
-    scheduler::note_trouble(tx, of, &Trouble { until, reason: reason.to_owned() }, stamp)
+    let of = match &failure.fault {
+        Fault::Bead => return Ok(()),
+        Fault::Agent => TroubleOf::Program(run.agent),
+        Fault::Rig => TroubleOf::Rig(run.rig),
+        Fault::Town => TroubleOf::Town,
+    };
+    troubles::note(tx, &of, &failure.error, stamp).map(drop)
 }
 
 /// A context whose start failed is open again, or its circuit breaks.
 fn reopen(tx: &Connection, context: &Context, failure: &NotStarted, policy: &Policy, stamp: &Stamp) -> Result<()> {
     let is_its_fault = failure.fault == Fault::Bead;
     let failures = context.failures + i64::from(is_its_fault);
-    let retry_at = is_its_fault.then(|| stamp.now + backoff(failures));
+    let waits = is_its_fault && !gt_core::defect!("backoff-ignored");
+    let retry_at = waits.then(|| stamp.now + backoff(failures));
     tx.execute(
         "UPDATE context SET state = 'open', ready = 0, run = NULL, failures = ?2, retry_at = ?3,
            last_failure = coalesce(?4, last_failure) WHERE id = ?1",
@@ -403,7 +411,7 @@ fn reopen(tx: &Connection, context: &Context, failure: &NotStarted, policy: &Pol
     let work = contexts::bead_id(tx, context.bead)?;
     let data = json!({ "context": context.id, "failures": failures, "error": failure.error });
     events::append(tx, stamp, EventType::ContextFailed, Some(&work), &data)?;
-    if failures >= policy.max_failures {
+    if failures >= policy.max_failures && !gt_core::defect!("breaker-never-breaks") {
         let mut record = records::load(tx, context.bead)?;
         record.last_failure = Some(failure.error.clone());
         record.hold = Some(Hold::CircuitBroken);
@@ -412,7 +420,7 @@ fn reopen(tx: &Connection, context: &Context, failure: &NotStarted, policy: &Pol
         records::save(tx, context.bead, &record)?;
         contexts::close(tx, context, CloseReason::CircuitBroken, Some(&failure.error), stamp)?;
         // Every try that is let through later breaks it again; one letter says it all.
-        if failures <= n_failed_starts(tx, context)? {
+        if failures <= n_failed_starts(tx, context)? && !gt_core::defect!("circuit-breaks-silently") {
             alarms::circuit_broken(tx, &work, failures, &failure.error, stamp)?;
         }
     }
@@ -434,7 +442,7 @@ fn release(tx: &Connection, key: Key, run: &Run, status: Status, stamp: &Stamp) 
         Some(assignee) => *assignee == run.assignee(),
         None => is_hooked, // a person took its name off; nobody else would take the bead off the hook
     };
-    if bead.status.is_active() && is_its {
+    if bead.status.is_active() && is_its && !gt_core::defect!("bead-stays-on-its-hook") {
         if is_hooked {
             bead.set_status(status, stamp.now);
         }
@@ -455,8 +463,16 @@ fn release(tx: &Connection, key: Key, run: &Run, status: Status, stamp: &Stamp) 
     Ok(())
 }
 
+/// How a run ended that said nothing.
+fn silent_end(outcome: Outcome, end: &Ended) -> String {
+    let is_quiet = outcome == Outcome::Died && end.code == Some(0);
+    if is_quiet { "exited without `gt done`".to_owned() } else { exit_words(end.code, end.signal) }
+}
+
 fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) -> Result<()> {
-    let Some(mut run) = by_id(tx, &end.run)?.filter(Run::is_live) else { return Ok(()) };
+    let Some(mut run) = by_id(tx, &end.run)?.filter(|run| run.is_live() || gt_core::defect!("end-counts-twice")) else {
+        return Ok(());
+    };
     if run.is_turn() {
         return turns::ended(tx, &run, end, policy, stamp);
     }
@@ -474,7 +490,7 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
         (Some(stop), ..) => format!("{} ({exit})", stop.reason),
         (None, Outcome::Lost, _) => "the server of its terminal is gone, and took it along".to_owned(),
         (None, _, Some(failure)) => format!("{} ({exit})", failure.message),
-        _ => exit.clone(),
+        _ => silent_end(outcome, end),
     };
     if let Some(telling) = &end.told {
         tellings::count(tx, &run, telling, stamp)?;

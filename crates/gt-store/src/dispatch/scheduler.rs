@@ -76,6 +76,17 @@ impl Store {
             Ok(())
         })
     }
+
+    /// Forgets what was missing on this machine, so that it is looked for at once. The limits of agents stay: a new process
+    /// does not lift them.
+    pub fn look_again_for_missing(&mut self, stamp: &Stamp) -> std::result::Result<(), StoreError> {
+        self.write(stamp, |tx| {
+            if tx.execute("DELETE FROM trouble WHERE scope NOT LIKE 'agent %'", [])? > 0 {
+                events::append(tx, stamp, EventType::SchedulerFreed, None, &json!({}))?;
+            }
+            Ok(())
+        })
+    }
 }
 
 pub(crate) fn state(tx: &Connection, now: Timestamp) -> Result<SchedulerState> {
@@ -113,7 +124,7 @@ pub(crate) fn note_trouble(tx: &Connection, of: &TroubleOf, trouble: &Trouble, s
     }
     tx.execute(
         "INSERT INTO trouble (scope, until, reason) VALUES (?1, ?2, ?3)
-         ON CONFLICT (scope) DO UPDATE SET until = excluded.until, reason = excluded.reason",
+         ON CONFLICT (scope) DO UPDATE SET until = excluded.until, reason = excluded.reason, tries = 0",
         params![of.key(), micros(trouble.until), trouble.reason],
     )?;
     let data = json!({ "what": of.to_string(), "reason": trouble.reason,

@@ -269,7 +269,9 @@ fn guard<'a>(
         Err(refusal) => return Err(refusal.into()),
         Ok(rig) => rig,
     };
-    if let Some(context) = contexts::live_of(tx, key)? {
+    if let Some(context) = contexts::live_of(tx, key)?
+        && !gt_core::defect!("second-context")
+    {
         let reason = Some("it is scheduled already".to_owned());
         let answer = answer(&id, &bead.title, SlingOutcome::AlreadyScheduled, reason);
         let convoy = convoys::tracking(tx, &bead.id)?;

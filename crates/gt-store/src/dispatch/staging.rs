@@ -75,7 +75,8 @@ impl Staged {
     pub fn first_wave(&self) -> Vec<String> {
         let mut first: Vec<u32> = self.plan.waves().next().unwrap_or_default().to_vec();
         first.sort_by_key(|at| (self.graph.spot(*at).priority, *at));
-        first.into_iter().map(|at| self.graph.id(at).to_owned()).collect()
+        let n_left = usize::from(gt_core::defect!("launch-forgets-one") && first.len() > 1);
+        first.into_iter().skip(n_left).map(|at| self.graph.id(at).to_owned()).collect()
     }
 }
 
@@ -253,7 +254,8 @@ fn put(
     let wanted = if is_whole { Vec::new() } else { members(&staged.graph) };
     let tracked = there.tracked();
     let mut ledger = Ledger::new(tx, stamp.now);
-    for id in wanted.iter().filter(|id| !tracked.contains(**id)) {
+    let n_left = usize::from(gt_core::defect!("staged-without-its-first"));
+    for id in wanted.iter().filter(|id| !tracked.contains(**id)).skip(n_left) {
         ledger.link(there.key, &links::with_origin(&Edge::new(*id, EdgeType::parse(TRACKS)), stamp))?;
     }
     let kept: FxHashSet<&str> = wanted.iter().copied().collect();

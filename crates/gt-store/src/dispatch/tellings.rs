@@ -113,7 +113,7 @@ fn turn(tx: &Connection, run: &Run, told: &Told, stamp: &Stamp) -> Result<()> {
 
 /// Holds up the account of an agent that met what every other run of it would meet too; the longest hold counts.
 pub(crate) fn hold_up(tx: &Connection, run: &Run, failure: &Failure, vendor: Vendor, stamp: &Stamp) -> Result<()> {
-    if !failure.class.is_the_agents() {
+    if !failure.class.is_the_agents() || gt_core::defect!("limit-holds-nobody-up") {
         return Ok(());
     }
     let of = TroubleOf::Agent(account_of(&run.agent, account(tx, run)?.as_deref()));

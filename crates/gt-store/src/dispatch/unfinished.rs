@@ -3,6 +3,7 @@
 use gt_core::event::EventType;
 use gt_core::plan::Policy;
 use gt_core::run::Outcome;
+use gt_core::text::short_line;
 use rusqlite::{Connection, params};
 use serde_json::json;
 
@@ -30,7 +31,9 @@ pub(crate) fn plan_next(
 ) -> Result<()> {
     let mut record: Record = records::load(tx, run.key)?;
     record.attempts += i64::from(outcome.costs_an_attempt());
-    record.last_failure = Some(reason.to_owned());
+    // What an agent said itself is clearer than what it printed last.
+    let output = last_output.filter(|_| !matches!(outcome, Outcome::Failed | Outcome::Deferred));
+    record.last_failure = Some(with_output(reason, output));
     record.branch = run.branch.clone().or(record.branch);
     record.handoff = None;
     record.context = Some(run.context.clone());
@@ -38,11 +41,17 @@ pub(crate) fn plan_next(
     let mut is_next = false;
     match outcome {
         // Somebody has decided meanwhile: slung it again, or taken it off the queue after that.
-        _ if is_slung_again || record.hold.is_some() => {}
+        _ if is_slung_again || (record.hold.is_some() && !gt_core::defect!("held-bead-tried-again")) => {}
+        Outcome::Stopped if gt_core::defect!("stopped-bead-comes-back") => is_next = true,
         Outcome::Stopped => record.hold = Some(Hold::Stopped),
-        outcome if outcome.costs_an_attempt() && record.attempts > policy.redispatch_attempts => {
+        outcome
+            if outcome.costs_an_attempt()
+                && record.attempts > policy.redispatch_attempts
+                && !gt_core::defect!("attempts-never-used-up") =>
+        {
             give_up(tx, run, &mut record, last_output, stamp)?;
         }
+        outcome if outcome.is_the_agents() && gt_core::defect!("limit-loses-its-bead") => {}
         outcome => is_next = outcome.is_tried_again(),
     }
     let last = contexts::by_id(tx, &run.context)?;
@@ -56,11 +65,24 @@ pub(crate) fn plan_next(
         let (retry_at, how) = if outcome.is_the_agents() {
             (None, "agent")
         } else {
-            (Some(stamp.now + policy.redispatch_cooldown), "witness")
+            let retry_at = stamp.now + policy.redispatch_cooldown;
+            ((!gt_core::defect!("cooldown-ignored")).then_some(retry_at), "witness")
         };
         contexts::again_as_new(tx, &Context { failures: 0, last_failure: None, retry_at, ..last }, how, stamp)?;
+        if gt_core::defect!("attempts-forgotten") {
+            records::save(tx, run.key, &Record { attempts: 0, ..record })?;
+        }
     }
     Ok(())
+}
+
+/// Why a run ended, with the last line that its agent printed.
+fn with_output(reason: &str, last_output: Option<&str>) -> String {
+    let last_line = last_output.and_then(|output| output.lines().map(str::trim).rfind(|line| !line.is_empty()));
+    match last_line {
+        Some(line) if !reason.contains(line) => format!("{reason}; last output: {}", short_line(line)),
+        _ => reason.to_owned(),
+    }
 }
 
 /// Counts an attempt that was done and could not be merged; says whether it was the last, and a person is asked.

@@ -28,7 +28,9 @@ impl Store {
             if is_first {
                 let data = data(run, silent_since);
                 events::append_of_run(tx, stamp, EventType::RunStalled, &run.bead, &run.id, &data)?;
-                alarms::stalled(tx, run, &data, stamp)?;
+                if !gt_core::defect!("stall-untold") {
+                    alarms::stalled(tx, run, &data, stamp)?;
+                }
             }
             Ok(is_first)
         })
@@ -54,11 +56,14 @@ impl Store {
 
 /// One rung up, from where the run was seen. Who has spoken since, or waits by now, or is done, is silent with reason.
 fn climb(tx: &Connection, run: &Run, change: &str, stamp: &Stamp) -> Result<bool> {
-    let sql = format!(
+    let mut sql = format!(
         "UPDATE run SET {change} WHERE id = ?1 AND state = 'working' AND stop_at IS NULL AND stalled_at IS ?3
            AND interrupted_at IS ?4 AND said IS NULL AND waiting_for IS NULL
            AND EXISTS (SELECT 1 FROM bead WHERE bead.key = run.bead AND bead.standing IS NOT NULL)"
     );
+    if gt_core::defect!("spoken-taken-for-stalled") {
+        sql = sql.replace("AND said IS NULL AND waiting_for IS NULL", "");
+    }
     let seen = [run.stalled_at, run.interrupted_at].map(|at| at.map(micros));
     Ok(tx.prepare_cached(&sql)?.execute(params![run.id, micros(stamp.now), seen[0], seen[1]])? > 0)
 }

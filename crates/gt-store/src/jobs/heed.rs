@@ -22,12 +22,17 @@ impl Store {
     pub fn heed_clock(&mut self, set_back: SignedDuration, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
         let Ok(ahead) = stamp.now.checked_add(SET_BACK_MAX) else { return Ok(0) };
         let from = if set_back.is_zero() { ahead } else { stamp.now };
-        let (stray, is_any_waiting) = self.read(|tx| Ok((stray(tx, ahead)?, is_any_waiting(tx, from)?)))?;
+        let (mut stray, is_any_waiting) = self.read(|tx| Ok((stray(tx, ahead)?, is_any_waiting(tx, from)?)))?;
+        if gt_core::defect!("jobs-wait-for-the-clock") {
+            stray.clear();
+        }
         if stray.is_empty() && !is_any_waiting {
             return Ok(0); // only who has something to write writes
         }
         self.write(stamp, |tx| {
-            bring_forward(tx, set_back, stamp.now, ahead)?;
+            if !gt_core::defect!("retry-waits-for-the-clock") {
+                bring_forward(tx, set_back, stamp.now, ahead)?;
+            }
             stray.into_iter().try_fold(0, |n, job| go_on(tx, job, stamp.now).map(|()| n + 1))
         })
     }

@@ -102,7 +102,9 @@ pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Re
         TurnOutcome::Dropped if beats::is_beat(&fire.job) => FireStatus::Skipped,
         TurnOutcome::Failed | TurnOutcome::Dropped => FireStatus::Failed,
     };
-    if status == FireStatus::Failed && is_tried_again(tx, &fire, job.as_ref(), end, attempt.error, stamp)? {
+    let is_failed =
+        status == FireStatus::Failed || (status == FireStatus::Timeout && gt_core::defect!("timeout-tried-again"));
+    if is_failed && is_tried_again(tx, &fire, job.as_ref(), end, attempt.error, stamp)? {
         return Ok(None);
     }
     close(tx, &fire, status, attempt.error, stamp)?;
@@ -210,10 +212,11 @@ fn is_tried_again(
         exit_code: end.and_then(|end| end.exit_code),
         is_gt: matches!(job.plan.payload.command(), Some(Command::Gt(_))),
     };
-    if fire.attempt > fire.retries || !setback.is_worth_retrying() {
+    if (fire.attempt > fire.retries && !gt_core::defect!("retries-never-used-up")) || !setback.is_worth_retrying() {
         return Ok(false);
     }
-    let n = u32::try_from(fire.attempt - 1).unwrap_or(0);
+    let n_before = if gt_core::defect!("retry-pause-never-grows") { 0 } else { fire.attempt - 1 };
+    let n = u32::try_from(n_before).unwrap_or(0);
     let at = stamp.now + retry_after(n, chance(fire.job_id, fire.slot, fire.attempt));
     tx.prepare_cached("UPDATE fire SET retry_at = ?2, error = ?3 WHERE id = ?1")?.execute(params![
         fire.id,
@@ -353,6 +356,7 @@ fn learn(
     }
     if is_its_end(tx, &job, fire)? {
         return match status {
+            _ if gt_core::defect!("failed-one-shot-forgotten") => forget(tx, &job, stamp),
             FireStatus::Ok => forget(tx, &job, stamp),
             // Whoever has run by hand what rests already sees how that ends.
             _ if fire.is_manual && job.state == JobState::Disabled => Ok(()),
@@ -421,7 +425,9 @@ pub(super) fn disable(tx: &Connection, job: &Job, why: &str, stamp: &Stamp) -> R
     };
     let body = format!("{why}\n\nthen: {then}\n");
     let letter = NewLetter { to: MAYOR.to_owned(), subject: what.clone(), body, bead: None, run: None };
-    mail::put(tx, &letter, stamp)?;
+    if !gt_core::defect!("disabled-untold") {
+        mail::put(tx, &letter, stamp)?;
+    }
     notices::put(tx, EventType::JobDisabled, None, &format!("{what}: {why}"), &data, stamp)
 }
 

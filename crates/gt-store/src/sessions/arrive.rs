@@ -1,6 +1,7 @@
 //! Taking messages: each becomes a turn, a part of one, or is refused, in one transaction with what gives way to it.
 //! // SPEC L2, L3
 
+use gt_core::defect;
 use gt_core::event::EventType;
 use gt_core::lane::{Lanes, MAIN, SUBAGENT};
 use gt_core::refusal::Refusal;
@@ -262,7 +263,7 @@ impl Draft {
 
 /// A message that has come before.
 pub(super) fn repeated(tx: &Connection, channel: &str, source: Option<&str>) -> Result<Option<Sent>> {
-    let Some(source) = source else { return Ok(None) };
+    let Some(source) = source.filter(|_| !defect!("repeated-message-taken-again")) else { return Ok(None) };
     let mut query = tx.prepare_cached("SELECT id, turn FROM message WHERE channel = ?1 AND source = ?2")?;
     let sent = query.query_row(params![channel, source], |row| {
         Ok(Sent { message: row.get(0)?, turn: row.get(1)?, outcome: SendOutcome::Repeated })
@@ -272,7 +273,14 @@ pub(super) fn repeated(tx: &Connection, channel: &str, source: Option<&str>) -> 
 
 pub(super) fn remember(tx: &Connection, message: &NewMessage, turn: Option<i64>, stamp: &Stamp) -> Result<i64> {
     tx.prepare_cached("INSERT INTO message (turn, sender, channel, source, text, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-        .execute(params![turn, message.sender, message.channel, message.source, message.text, micros(stamp.now)])?;
+        .execute(params![
+            turn,
+            message.sender,
+            message.channel,
+            message.source.as_ref().filter(|_| !defect!("repeated-message-taken-again")),
+            message.text,
+            micros(stamp.now)
+        ])?;
     Ok(tx.last_insert_rowid())
 }
 

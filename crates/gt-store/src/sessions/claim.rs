@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gt_core::defect;
 use gt_core::job::Command;
 use gt_core::lane::{Lanes, POLECAT};
 use gt_core::plan::{Policy, TroubleOf};
@@ -51,6 +52,13 @@ pub struct FireOf {
     pub attempt: i64,
     /// What is started; `None`: an agent is asked.
     pub command: Option<Command>,
+}
+
+impl Turn {
+    /// Whether it starts a command, rather than ask an agent.
+    pub fn is_command(&self) -> bool {
+        self.fire.as_ref().is_some_and(|fire| fire.command.is_some())
+    }
 }
 
 impl FireOf {
@@ -204,7 +212,7 @@ impl<'a> Room<'a> {
         }
         let held_up = state.troubles.into_keys().filter_map(|of| match of {
             TroubleOf::Agent(name) => Some(name),
-            TroubleOf::Town | TroubleOf::Rig(_) => None,
+            TroubleOf::Town | TroubleOf::Program(_) | TroubleOf::Rig(_) => None,
         });
         let mut query = tx.prepare_cached("SELECT rides FROM run WHERE state <> 'ended' AND rides IS NOT NULL")?;
         let lent = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
@@ -221,7 +229,8 @@ impl<'a> Room<'a> {
     }
 
     fn is_free(&self, lane: &str) -> bool {
-        self.active.get(lane).copied().unwrap_or(0) < self.lanes.limit(lane)
+        let limit = self.lanes.limit(lane) + usize::from(defect!("lane-limit-exceeded"));
+        defect!("lane-overfull") || self.active.get(lane).copied().unwrap_or(0) < limit
     }
 
     fn has_starts(&self) -> bool {
@@ -304,7 +313,8 @@ fn claim_one(
     room: &mut Room<'_>,
     stamp: &Stamp,
 ) -> Result<Option<Turn>> {
-    let agent = next.agent.clone().unwrap_or_else(|| claimant.policy.default_agent.clone());
+    let own = next.agent.clone().filter(|_| !defect!("session-agent-ignored"));
+    let agent = own.unwrap_or_else(|| claimant.policy.default_agent.clone());
     if next.is_beat() && beats::is_answering(tx, &agent)? {
         turns::end(tx, next.id, TurnOutcome::Dropped, None, Some(&beats::busy(&agent)), stamp)?;
         refresh(tx, next.session)?;
@@ -356,7 +366,8 @@ fn page(tx: &Connection, lane: &str, is_free: bool, room: &Room<'_>, after: i64,
     let mut query = tx.prepare_cached(&sql)?;
     let names = |agents: &BTreeSet<String>| json!(agents).to_string();
     let (held_up, wanted, full) = (names(&room.held_up), names(&room.wanted), names(&room.full));
-    let values = params![lane, micros(now), INTERRUPTED, after, room.default_agent, held_up, wanted, full];
+    let interrupted = if defect!("interrupt-overtakes-what-ends") { "" } else { INTERRUPTED };
+    let values = params![lane, micros(now), interrupted, after, room.default_agent, held_up, wanted, full];
     let rows = query.query_map(values, |row| {
         Ok(Next {
             id: row.get(0)?,
@@ -438,7 +449,7 @@ impl Next {
         stamp: &Stamp,
     ) -> Result<Turn> {
         // A conversation bears one turn at a time: whoever starts beside another begins one of its own.
-        let is_alone = self.n_live == 0 && !self.is_apart;
+        let is_alone = (self.n_live == 0 || defect!("conversation-shared")) && !self.is_apart;
         let resumes = self.conversation.filter(|_| is_alone && self.talks_to.as_deref() == Some(&agent));
         tx.prepare_cached(
             "INSERT INTO run (id, context, rig, polecat, agent, host, state, starter, claimed_at, turn, lane, resumes, rides,

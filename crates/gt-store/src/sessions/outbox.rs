@@ -2,6 +2,7 @@
 //!
 //! What is here was decided; that it does not arrive never runs an agent again. Delivering is the engine's.
 
+use gt_core::defect;
 use gt_core::event::EventType;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -31,6 +32,15 @@ pub struct Parcel {
     pub n_sent: usize,
     pub made_at: Timestamp,
     pub tries: i64,
+}
+
+/// A channel whose deliveries fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailingChannel {
+    pub channel: String,
+    pub n_waiting: i64,
+    /// Of the one that was tried most.
+    pub error: String,
 }
 
 /// Of each recipient of a channel the oldest that waits: the others wait for it. Where none is named, each session is one, so
@@ -111,7 +121,9 @@ impl Store {
         most: usize,
     ) -> std::result::Result<Vec<Parcel>, StoreError> {
         self.read(|tx| {
-            let sql = format!("{SELECT} WHERE {OLDEST} AND next_at <= ?2 ORDER BY id LIMIT ?3");
+            let oldest =
+                if defect!("answers-overtake") { OLDEST.replace("min(id)", "max(id)") } else { OLDEST.to_owned() };
+            let sql = format!("{SELECT} WHERE {oldest} AND next_at <= ?2 ORDER BY id LIMIT ?3");
             let mut query = tx.prepare_cached(&sql)?;
             Ok(query
                 .query_map(params![channel, micros(now), most as i64], from_row)?
@@ -225,6 +237,20 @@ impl Store {
         self.read(|tx| {
             let mut query = tx.prepare_cached("SELECT state, error FROM outbox WHERE key = ?1")?;
             Ok(query.query_row([format!("turn-{turn}")], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+        })
+    }
+
+    /// Channels of which something waits that was tried in vain.
+    pub fn failing_channels(&mut self) -> std::result::Result<Vec<FailingChannel>, StoreError> {
+        self.read(|tx| {
+            let mut query = tx.prepare_cached(
+                "SELECT channel, count(*), error, max(tries) FROM outbox
+                 WHERE state = 'waiting' AND tries > 0 AND error IS NOT NULL GROUP BY channel ORDER BY channel",
+            )?;
+            let found = query.query_map([], |row| {
+                Ok(FailingChannel { channel: row.get(0)?, n_waiting: row.get(1)?, error: row.get(2)? })
+            })?;
+            Ok(found.collect::<rusqlite::Result<_>>()?)
         })
     }
 

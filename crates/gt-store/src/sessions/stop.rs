@@ -1,5 +1,6 @@
 //! Stopping: the oldest turn of a session, or all of them, in whatever phase they are. // SPEC L4
 
+use gt_core::defect;
 use gt_core::event::EventType;
 use gt_core::run::{Outcome, StopOrder};
 use gt_core::session::TurnOutcome;
@@ -96,6 +97,9 @@ fn stop(tx: &Connection, key: &str, is_all: bool, stamp: &Stamp) -> Result<Stopp
         .prepare_cached("SELECT count(*) FROM turn WHERE session = ?1 AND state = 'waiting'")?
         .query_row([session.id], |row| row.get(0))?;
     stopped.n_left = n_waiting as usize + live(tx, session.id)?.len();
+    if defect!("stop-hides-what-is-left") {
+        stopped.n_left = 0;
+    }
     if stopped.runs.len() + stopped.n_cancelled > 0 {
         let data = json!({ "session": key, "runs": stopped.runs, "cancelled": stopped.n_cancelled, "all": is_all });
         events::append(tx, stamp, EventType::SessionStopped, None, &data)?;
@@ -106,7 +110,11 @@ fn stop(tx: &Connection, key: &str, is_all: bool, stamp: &Stamp) -> Result<Stopp
 /// Stops what runs, the oldest first, or cancels what waits.
 fn oldest(tx: &Connection, session: i64, why: &str, stamp: &Stamp) -> Result<Stopped> {
     let mut stopped = Stopped::default();
-    if let Some(run) = live(tx, session)?.into_iter().next() {
+    let mut running = live(tx, session)?;
+    if defect!("stop-takes-the-newest") {
+        running.reverse();
+    }
+    if let Some(run) = running.into_iter().next() {
         stop_run(tx, &run, why, stamp, &mut stopped)?;
         return Ok(stopped);
     }
@@ -126,10 +134,16 @@ pub(super) fn everything(tx: &Connection, session: i64, why: &str, stamp: &Stamp
     let mut query = tx.prepare_cached("SELECT id FROM turn WHERE session = ?1 AND state = 'waiting' ORDER BY id")?;
     let waiting: Vec<i64> = query.query_map([session], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     for turn in waiting {
+        if defect!("stop-all-leaves-what-waits") && why != super::arrive::INTERRUPTED {
+            continue;
+        }
         turns::end(tx, turn, TurnOutcome::Cancelled, None, Some(why), stamp)?;
         stopped.n_cancelled += 1;
     }
     for run in live(tx, session)? {
+        if defect!("interrupt-leaves-what-runs") && why == super::arrive::INTERRUPTED {
+            continue;
+        }
         stop_run(tx, &run, why, stamp, &mut stopped)?;
     }
     Ok(stopped)
@@ -154,6 +168,9 @@ fn stop_run(tx: &Connection, run: &Run, why: &str, stamp: &Stamp, stopped: &mut 
     let order = StopOrder { at: stamp.now, by: stamp.actor.clone(), outcome: Outcome::Stopped, reason: why.to_owned() };
     runs::order_stop(tx, run, &order, stamp)?;
     stopped.runs.push(run.id.clone());
+    if defect!("stop-spares-nested-work") {
+        return Ok(());
+    }
     abandon(tx, &run.id, why, stamp, stopped)
 }
 

@@ -3,9 +3,12 @@
 //! A run that was interrupted through no fault of its own is tried once more; one that failed is reported, because what it
 //! did until then may not bear being done twice.
 
+use std::borrow::Cow;
+
 use gt_core::agent::{Activity, Failure, Told};
+use gt_core::defect;
 use gt_core::event::EventType;
-use gt_core::plan::{Policy, Trouble, TroubleOf, backoff};
+use gt_core::plan::{Policy, TroubleOf, backoff};
 use gt_core::run::{Outcome, exit_words};
 use gt_core::session::{TurnOutcome, is_crowded};
 use jiff::Timestamp;
@@ -16,7 +19,7 @@ use super::arrive::Address;
 use super::stop::{Stopped, abandon};
 use super::{claim, outbox, refresh, touch};
 use crate::dispatch::runs::{Ended, Fault, NotStarted, Run, Started};
-use crate::dispatch::{runs, scheduler, tellings};
+use crate::dispatch::{runs, tellings, troubles};
 use crate::error::{Result, StoreError};
 use crate::jobs::settle::Attempt;
 use crate::rows::{micros, timestamp};
@@ -25,6 +28,9 @@ use crate::{events, jobs};
 
 /// Runs of one turn that may be interrupted before it is given up.
 const INTERRUPTIONS_MAX: i64 = 2;
+
+/// What is said of an answer in plain text if the keeper died before the run ended.
+const UNSEEN_END: &str = "the end of this run was not seen, so the answer may be incomplete";
 
 /// Where a turn is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,11 +65,13 @@ pub struct TurnView {
     deliver: Option<Address>,
     /// The slot of a job that it is of.
     fire: Option<i64>,
+    /// Whether a command is run instead of an agent asked.
+    is_command: bool,
 }
 
 const SELECT: &str = "SELECT turn.id, session.key, turn.text, n_messages, turn.agent, turn.lane, state, turn.made_at, due_at,
     run, parent, ended_at, outcome, reply, error, turn.session, attempts, failures, turn.channel, turn.recipient, reply_to,
-    turn.fire
+    turn.fire, turn.command IS NOT NULL
   FROM turn JOIN session ON session.id = turn.session";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<TurnView> {
@@ -94,6 +102,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<TurnView> {
         failures: row.get(17)?,
         deliver: channel.map(|channel| Address { channel, recipient, reply_to }),
         fire: row.get(21)?,
+        is_command: row.get(22)?,
     })
 }
 
@@ -194,10 +203,12 @@ pub(crate) fn end(
     stamp: &Stamp,
 ) -> Result<()> {
     let Some(turn) = by_id(tx, id)?.filter(|turn| turn.state != TurnState::Ended) else { return Ok(()) };
+    let doubt = error.filter(|_| outcome == TurnOutcome::Done);
+    let answer = reply.map(|reply| with_doubt(reply, doubt));
     tx.prepare_cached(
         "UPDATE turn SET state = 'ended', ended_at = ?2, outcome = ?3, reply = ?4, error = ?5 WHERE id = ?1",
     )?
-    .execute(params![id, micros(stamp.now), outcome.as_str(), reply, error])?;
+    .execute(params![id, micros(stamp.now), outcome.as_str(), answer, error])?;
     touch(tx, turn.session_id, stamp)?;
     let data = json!({ "session": turn.session, "turn": id, "outcome": outcome.as_str(), "error": error });
     let run = turn.run.as_deref().unwrap_or_default();
@@ -205,24 +216,31 @@ pub(crate) fn end(
     if let Some(fire) = turn.fire {
         let run = turn.run.as_deref();
         let attempt = Attempt { fire, run, outcome, reply, error, to: turn.deliver.as_ref() };
-        let answer = jobs::settle::ended(tx, &attempt, stamp)?;
-        if let Some(answer) = answer {
-            let key = format!("turn-{id}");
-            return outbox::put(tx, &key, &answer.to, &turn.session, run, outcome.as_str(), &answer.text, stamp);
+        if let Some(answer) = jobs::settle::ended(tx, &attempt, stamp)? {
+            let (key, text) = (format!("turn-{id}"), with_doubt(&answer.text, doubt));
+            return outbox::put(tx, &key, &answer.to, &turn.session, run, outcome.as_str(), &text, stamp);
         }
         if outcome != TurnOutcome::Cancelled {
             return Ok(());
         }
     }
-    let Some(to) = &turn.deliver else { return Ok(()) };
+    let Some(to) = turn.deliver.as_ref().filter(|_| outcome != TurnOutcome::Dropped || !defect!("drop-not-told"))
+    else {
+        return Ok(());
+    };
     let text = match outcome {
-        TurnOutcome::Done => reply.unwrap_or_default().to_owned(),
+        TurnOutcome::Done => answer.unwrap_or_default().into_owned(),
         // Whoever asked knows it; what shows that somebody is at it is cleared.
         TurnOutcome::Cancelled => String::new(),
         TurnOutcome::Dropped => "Your message was dropped: too many newer ones wait here.".to_owned(),
         TurnOutcome::Failed => format!("This could not be answered: {}.", error.unwrap_or("nobody knows why")),
     };
     outbox::put(tx, &format!("turn-{id}"), to, &turn.session, turn.run.as_deref(), outcome.as_str(), &text, stamp)
+}
+
+/// An answer as it is delivered: with why it may not be all of it.
+fn with_doubt<'a>(text: &'a str, doubt: Option<&str>) -> Cow<'a, str> {
+    doubt.map_or(Cow::Borrowed(text), |doubt| Cow::Owned(format!("{text}\n\n[{doubt}]")))
 }
 
 /// Puts a turn back to where it waited, to be tried again.
@@ -258,10 +276,8 @@ pub(crate) fn not_started(
     runs::end_run(tx, run, Outcome::NotStarted, &failure.error, stamp)?;
     claim::hand_on(tx, &run.id)?;
     tell_end(tx, run, Outcome::NotStarted, &failure.error, stamp)?;
-    match &failure.fault {
-        Fault::Bead => {}
-        Fault::Agent { until } => hold_up(tx, &TroubleOf::Agent(run.agent.clone()), *until, &failure.error, stamp)?,
-        Fault::Rig { until } | Fault::Town { until } => hold_up(tx, &TroubleOf::Town, *until, &failure.error, stamp)?,
+    if let Fault::Rig | Fault::Town = failure.fault {
+        troubles::note(tx, &TroubleOf::Town, &failure.error, stamp)?;
     }
     let Some(turn) = turn_of(tx, run)? else { return Ok(()) };
     if let Some(stop) = &run.stop {
@@ -269,10 +285,13 @@ pub(crate) fn not_started(
         end(tx, turn.id, outcome, None, Some(&stop.reason), stamp)?;
         return refresh(tx, turn.session_id);
     }
-    if let Some(fire) = turn.fire.filter(|_| matches!(failure.fault, Fault::Bead | Fault::Agent { .. })) {
-        if failure.fault != Fault::Bead {
-            jobs::settle::is_hopeless(tx, fire)?;
-        }
+    let is_unfit = failure.fault == Fault::Agent;
+    if let Some(fire) = turn.fire.filter(|_| is_unfit) {
+        jobs::settle::is_hopeless(tx, fire)?;
+    }
+    // An agent that cannot be started is told at once: somebody waits for the answer. What the clock brought has retries of
+    // its own.
+    if is_unfit || turn.fire.is_some() && failure.fault == Fault::Bead {
         end(tx, turn.id, TurnOutcome::Failed, None, Some(&failure.error), stamp)?;
         return refresh(tx, turn.session_id);
     }
@@ -287,14 +306,12 @@ pub(crate) fn not_started(
     refresh(tx, turn.session_id)
 }
 
-fn hold_up(tx: &Connection, of: &TroubleOf, until: Timestamp, why: &str, stamp: &Stamp) -> Result<()> {
-    scheduler::note_trouble(tx, of, &Trouble { until, reason: why.to_owned() }, stamp)
-}
-
 /// That a run of a turn has ended: its turn is answered, tried again or given up.
 pub(crate) fn ended(tx: &Connection, run: &Run, end: &Ended, policy: &Policy, stamp: &Stamp) -> Result<()> {
     let failure = end.told.as_ref().and_then(|telling| telling.told.failure());
-    let outcome = outcome(run, end, failure);
+    let turn = turn_of(tx, run)?;
+    let answered = Answered::by(end, failure, turn.as_ref().is_some_and(|turn| turn.is_command));
+    let outcome = outcome(run, end, failure, answered);
     let reason = reason(run, end, outcome, failure);
     if let Some(telling) = &end.told {
         tellings::count(tx, run, telling, stamp)?;
@@ -315,8 +332,13 @@ pub(crate) fn ended(tx: &Connection, run: &Run, end: &Ended, policy: &Policy, st
     tell_end(tx, run, outcome, &reason, stamp)?;
     // Nobody is left who would wait for what it asked for.
     abandon(tx, &run.id, "whoever asked for it has ended", stamp, &mut Stopped::default())?;
-    let Some(turn) = turn_of(tx, run)? else { return Ok(()) };
-    settle(tx, &turn, end, outcome, &reason, stamp)?;
+    let Some(turn) = turn else { return Ok(()) };
+    match (outcome, answered) {
+        (Outcome::Completed, Answered::Unseen) => {
+            self::end(tx, turn.id, TurnOutcome::Done, end.reply.as_deref(), Some(UNSEEN_END), stamp)?;
+        }
+        _ => settle(tx, &turn, end, outcome, &reason, stamp)?,
+    }
     remember_conversation(tx, run, &turn, end, outcome, policy)?;
     refresh(tx, turn.session_id)
 }
@@ -337,15 +359,21 @@ fn settle(
             end(tx, turn.id, TurnOutcome::Failed, None, Some(reason), stamp)
         }
         // Its agent is held up until then; the turn costs nothing and waits.
-        Outcome::RateLimited | Outcome::AgentUnable => wait_again(tx, turn, stamp.now, reason, stamp),
+        Outcome::RateLimited | Outcome::AgentUnable if !defect!("rate-limited-turn-fails") => {
+            wait_again(tx, turn, stamp.now, reason, stamp)
+        }
         Outcome::Lost | Outcome::Died => {
             let attempts = turn.attempts + 1;
             tx.prepare_cached("UPDATE turn SET attempts = ?2 WHERE id = ?1")?.execute(params![turn.id, attempts])?;
-            if attempts < INTERRUPTIONS_MAX {
+            if attempts < INTERRUPTIONS_MAX || defect!("killed-turn-tried-for-ever") {
                 return wait_again(tx, turn, stamp.now, reason, stamp);
             }
             let why = format!("it was interrupted {attempts} times, the last time so: {reason}");
             end(tx, turn.id, TurnOutcome::Failed, None, Some(&why), stamp)
+        }
+        Outcome::Failed if defect!("failed-turn-tried-again") && turn.attempts == 0 => {
+            tx.prepare_cached("UPDATE turn SET attempts = 1 WHERE id = ?1")?.execute([turn.id])?;
+            wait_again(tx, turn, stamp.now, reason, stamp)
         }
         // The next run begins a conversation of its own.
         Outcome::Failed if turn.attempts == 0 && ended.is_conversation_lost => {
@@ -358,14 +386,42 @@ fn settle(
     }
 }
 
+/// Whether a run has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answered {
+    No,
+    /// It printed plain text, and how it ended is not known: all of it may be there, and its work done.
+    Unseen,
+    Whole,
+}
+
+impl Answered {
+    fn by(end: &Ended, failure: Option<&Failure>, is_command: bool) -> Answered {
+        let Some(reply) = end.reply.as_ref().filter(|_| failure.is_none()) else { return Answered::No };
+        // What a command printed is no answer: its exit code is.
+        let may_be_all = !is_command && !reply.trim().is_empty() && is_plain(end);
+        if end.code == Some(0) || is_over_by_its_word(end) && !defect!("last-word-not-believed") {
+            Answered::Whole
+        } else if !gt_core::defect!("unseen-end-is-a-death")
+            && may_be_all
+            && end.code.is_none()
+            && end.signal.is_none()
+            && !end.is_lost
+        {
+            Answered::Unseen
+        } else {
+            Answered::No
+        }
+    }
+}
+
 /// What the end of a run means.
-fn outcome(run: &Run, end: &Ended, failure: Option<&Failure>) -> Outcome {
-    let is_answered = end.reply.is_some() && (end.code == Some(0) || is_over_by_its_word(end)) && failure.is_none();
+fn outcome(run: &Run, end: &Ended, failure: Option<&Failure>, answered: Answered) -> Outcome {
     match &run.stop {
         // It had answered, and only did not go.
-        Some(stop) if stop.outcome == Outcome::Died && is_answered => Outcome::Completed,
+        Some(stop) if stop.outcome == Outcome::Died && answered == Answered::Whole => Outcome::Completed,
         Some(stop) => stop.outcome,
-        None if is_answered => Outcome::Completed,
+        None if answered != Answered::No => Outcome::Completed,
         None if end.is_lost => Outcome::Lost,
         None => match failure.and_then(Failure::outcome) {
             Some(outcome) => outcome,
@@ -377,6 +433,12 @@ fn outcome(run: &Run, end: &Ended, failure: Option<&Failure>) -> Outcome {
 
 fn is_over_by_its_word(end: &Ended) -> bool {
     end.told.as_ref().is_some_and(|telling| telling.told.activity() == Some(Activity::TurnOver))
+}
+
+/// Whether it printed no records of its own, by which its end would be known.
+fn is_plain(end: &Ended) -> bool {
+    let told = end.told.as_ref().map(|telling| &telling.told);
+    told.is_none_or(|told| told.activity().is_none() && told.conversation().is_none())
 }
 
 fn reason(run: &Run, end: &Ended, outcome: Outcome, failure: Option<&Failure>) -> String {
@@ -410,7 +472,8 @@ fn remember_conversation(
         Some(telling) if telling.vendor.counts_conversations() => Some(tellings::used(tx, run, telling)?.tokens()),
         _ => told.and_then(Told::context_tokens),
     };
-    let is_crowded = tokens.is_some_and(|tokens| is_crowded(tokens, policy.windows.get(&run.agent).copied()));
+    let is_crowded = tokens.is_some_and(|tokens| is_crowded(tokens, policy.windows.get(&run.agent).copied()))
+        && !defect!("full-window-unnoticed");
     tx.prepare_cached(
         "UPDATE session SET conversation = ?2, talks_to = ?3, tokens = ?4, is_crowded = ?5 WHERE id = ?1",
     )?

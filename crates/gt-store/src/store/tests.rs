@@ -1,6 +1,8 @@
 //! What the daemon asks again and again must not cost more as history grows: no statement of it goes through all of a table
 //! that grows. // SPEC B8, K2
 
+mod cost;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -137,8 +139,14 @@ impl Town {
             format!("run-{n}")
         };
         let limits = PerSide::both(None);
-        let mut claimant =
-            Claimant { policy: &self.policy, starter: "tester", new_run: &mut new_run, limits, n_before: 0 };
+        let mut claimant = Claimant {
+            policy: &self.policy,
+            starter: "tester",
+            new_run: &mut new_run,
+            limits,
+            n_before: 0,
+            probe: &|_, _| None,
+        };
         let advance = self.store.advance(&Findings::default(), &self.policy, Some(&mut claimant), stamp);
         let turns = advance.expect("it advances").turns;
         let first = self.n_runs;

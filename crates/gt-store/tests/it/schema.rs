@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use crate::town::{Town, file};
 use crate::yard::{asked, beads_of, codes, ended, rig, started};
 
-const NEWEST: i64 = 12;
+const NEWEST: i64 = 17;
 
 fn in_dir<T>(work: impl FnOnce(&Path) -> T) -> T {
     let dir = tempfile::tempdir().expect("a directory");
@@ -49,6 +49,20 @@ fn what_was_written_is_there_after_opening_again() {
         let mut town = Town::on(Store::create(path).expect("making it again opens it"));
         assert_eq!((town.export(), town.blocked()), (before, vec!["gt-2".to_owned()]));
         town.check();
+    });
+}
+
+#[test]
+fn which_defaults_have_changed_is_known_until_it_was_seen() {
+    in_dir(|path| {
+        let mut town = Town::on(Store::create(path).expect("it is made"));
+        assert_eq!(town.store.changed_defaults().expect("it answers"), [""; 0], "a fresh town knows no others");
+        let conn = Connection::open(path).expect("a connection");
+        conn.execute_batch("INSERT INTO changed_default VALUES ('b'), ('a')").expect("it is SQL");
+        let changed = town.store.changed_defaults().expect("it answers");
+        assert_eq!(changed, ["a", "b"]);
+        town.told(|store, stamp| store.forget_changed_defaults(&changed, stamp));
+        assert_eq!(town.store.changed_defaults().expect("it answers"), [""; 0]);
     });
 }
 
@@ -216,6 +230,7 @@ fn make_the_store_of_schema_2() {
             new_run: &mut new_run,
             limits: PerSide::both(None),
             n_before: 0,
+            probe: &|_, _| None,
         };
         town.store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("they are claimed");
         let started = vec![started("run-1"), started("run-2")];
@@ -267,6 +282,7 @@ fn a_store_of_schema_2_is_still_understood() {
             new_run: &mut new_run,
             limits: PerSide::both(None),
             n_before: 0,
+            probe: &|_, _| None,
         };
         let findings = Findings { ended: vec![ended("run-1")], ..Findings::default() };
         let stamp = town.stamp();

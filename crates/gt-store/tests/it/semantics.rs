@@ -147,6 +147,23 @@ fn waiting_for_a_bead_without_children_is_waiting_for_the_bead_itself() {
 }
 
 #[test]
+fn waiting_for_a_bead_whose_children_are_all_deleted_is_waiting_for_the_bead_itself() {
+    for any in [false, true] {
+        let mut town = town(&["gt-0", "gt-1 > gt-0:parent-child", "gt-2 > gt-0:parent-child", "gt-9"]);
+        if any {
+            town.link_any("gt-9", "gt-0");
+        } else {
+            town.link("gt-9", "gt-0", "waits-for");
+        }
+        town.delete("gt-1");
+        check(&mut town, &["gt-9"], &["gt-0", "gt-2"]);
+        town.delete("gt-2");
+        check(&mut town, &["gt-9"], &["gt-0"]);
+        assert_eq!(town.close("gt-0"), ["gt-9"]);
+    }
+}
+
+#[test]
 fn the_any_children_gate_opens_at_the_first_closed_child() {
     let mut town = town(&["gt-0", "gt-1 > gt-0:parent-child", "gt-2 > gt-0:parent-child", "gt-9"]);
     town.link_any("gt-9", "gt-0");

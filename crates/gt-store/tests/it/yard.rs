@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use gt_core::context::SlingFields;
 use gt_core::explain::{Explanation, Reason};
-use gt_core::plan::{PerSide, Policy};
+use gt_core::plan::{Missing, PerSide, Policy};
 use gt_core::rig::{Rig, RigState};
 use gt_core::run::{Outcome, StopOrder};
 use gt_store::{
@@ -23,6 +23,8 @@ pub(crate) struct Yard {
     /// Reads and spoils the tables behind the store's back.
     pub(crate) peek: Connection,
     n_runs: usize,
+    /// What the machine lacks, as a claim finds it.
+    pub(crate) lacks: fn(&str, &Rig) -> Option<Missing>,
     _dir: tempfile::TempDir,
 }
 
@@ -114,7 +116,7 @@ impl Yard {
         let path = dir.path().join("town.db");
         let town = Town::on(Store::create(&path).expect("a store"));
         let peek = Connection::open(&path).expect("a second connection");
-        let mut yard = Yard { town, policy: Policy::default(), peek, n_runs: 0, _dir: dir };
+        let mut yard = Yard { town, policy: Policy::default(), peek, n_runs: 0, lacks: |_, _| None, _dir: dir };
         let stamp = yard.stamp();
         for rig in [rig("shop", "gt"), rig("mill", "ml")] {
             yard.store.add_rig(&rig, &stamp).expect("the rig is new");
@@ -145,7 +147,7 @@ impl Yard {
 
     /// Schedules and claims in one step, as direct mode does.
     pub(crate) fn sling_direct(&mut self, sling: &Sling) -> Result<(Vec<Slung>, Vec<Assignment>), StoreError> {
-        let (stamp, policy) = (self.stamp(), self.policy.clone());
+        let (stamp, policy, lacks) = (self.stamp(), self.policy.clone(), self.lacks);
         let mut n = self.n_runs;
         let mut new_run = || next_run(&mut n);
         let mut claimant = Claimant {
@@ -154,6 +156,7 @@ impl Yard {
             new_run: &mut new_run,
             limits: PerSide::both(None),
             n_before: 0,
+            probe: &lacks,
         };
         let answer = self.store.sling(sling, Some(&mut claimant), &stamp);
         self.n_runs = n;
@@ -163,7 +166,7 @@ impl Yard {
 
     /// Records and claims, with the yard's policy.
     pub(crate) fn pass_with(&mut self, findings: &Findings, limit: Option<usize>) -> Vec<Assignment> {
-        let (stamp, policy) = (self.stamp(), self.policy.clone());
+        let (stamp, policy, lacks) = (self.stamp(), self.policy.clone(), self.lacks);
         let mut n = self.n_runs;
         let mut new_run = || next_run(&mut n);
         let mut claimant = Claimant {
@@ -172,6 +175,7 @@ impl Yard {
             new_run: &mut new_run,
             limits: PerSide::both(limit),
             n_before: 0,
+            probe: &lacks,
         };
         let advance = self.store.advance(findings, &policy, Some(&mut claimant), &stamp);
         let claimed = advance.expect("a pass works").claimed;

@@ -35,7 +35,7 @@ impl Town {
         run(Command::new(GT).current_dir(dir.path()).arg("init"));
         let argv = [PROGRAM];
         let config = format!(
-            "default_agent = \"bench\"\nruntime = \"process\"\nguards.load_per_core = 0\nserver.bind = \"127.0.0.1:0\"\n\
+            "default_agent = \"bench\"\nruntime = \"process\"\nguards.load_per_core = 0\nguards.free_memory = \"0 B\"\nguards.free_disk = \"0 B\"\nguards.max_agents = 0\nserver.bind = \"127.0.0.1:0\"\n\
              daemon.heartbeat = \"1h\"\nlanes.cron = {lane}\n[agents.bench]\nheadless = {argv:?}\n"
         );
         fs::write(dir.path().join("town.toml"), config).expect("the town can be written");

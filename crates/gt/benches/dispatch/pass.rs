@@ -96,10 +96,11 @@ impl Engine {
     /// It listens for ends, so the keeper stays.
     fn of(town: &Town) -> Engine {
         let place = Place::at(&town.root()).expect("there is a town");
-        let mut dispatcher = once::dispatcher(&place, "bench");
+        let [mut store, elsewhere] = [(); 2].map(|()| place.open_store().expect("it has a store"));
+        let mut dispatcher = once::dispatcher(&place, &mut store, "bench");
         dispatcher.runtime().watch(Box::new(|_| ())).expect("the keeper answers");
-        let [store, elsewhere] = [(); 2].map(|()| place.open_store().expect("it has a store"));
-        Engine { dispatcher, store, elsewhere, settings: Settings::load(&place).expect("it has a config") }
+        let settings = Settings::load(&place, &mut store, &**dispatcher.around()).expect("it has a config");
+        Engine { dispatcher, store, elsewhere, settings }
     }
 
     fn pass(&mut self) -> Duration {
@@ -140,7 +141,7 @@ impl Engine {
         let run = runs.iter().find(|run| run.bead.as_str() == bead).expect("it runs").id.clone();
         self.dispatcher
             .runtime()
-            .stop(&Known { run: run.clone(), handle: None }, Stop::Now)
+            .stop(&Known { run: run.clone(), handle: None, log: None }, Stop::Now)
             .expect("the keeper answers");
         while self.store.live_runs().expect("it can be read").iter().any(|live| live.id == run) {
             self.look();

@@ -35,7 +35,7 @@ impl Town {
         gt(&["rig", "add", "shop", "shop", "--prefix", "gt"]);
         let config = format!(
             "runtime = {runtime:?}\ndefault_agent = \"bench\"\nscheduler.max_polecats = {cap}\n\
-             rigs.shop.isolation = \"none\"\nguards.load_per_core = 0\n[agents.bench]\ncommand = {argv:?}\nprompt = \"none\"\n"
+             rigs.shop.isolation = \"none\"\nguards.load_per_core = 0\nguards.free_memory = \"0 B\"\nguards.free_disk = \"0 B\"\nguards.max_agents = 0\n[agents.bench]\ncommand = {argv:?}\nprompt = \"none\"\n"
         );
         fs::write(root.join("town.toml"), config).expect("the town can be written");
         run(Command::new("mkfifo").arg(root.join("gate")));

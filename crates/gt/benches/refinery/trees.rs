@@ -38,7 +38,7 @@ pub(crate) fn measure(n_files: usize) -> Trees {
     let reused = median((0..ROUNDS).map(|_| prepare()).collect());
     let made = (0..ROUNDS).map(|_| {
         let start = Instant::now();
-        worktree::remove(&repository, &tree, false).expect("nothing is in it");
+        worktree::remove(&repository, &tree).expect("nothing is in it");
         let removed = start.elapsed();
         removed + prepare()
     });

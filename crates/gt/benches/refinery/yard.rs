@@ -48,7 +48,7 @@ impl Yard {
         let bad = bad.map(name).unwrap_or_default();
         let gate = format!("echo ran >> \"$GT_TOWN/gates\"; sleep {gate}; test ! -e bad");
         let config = format!(
-            "runtime = \"process\"\ndefault_agent = \"bench\"\nscheduler.max_polecats = 4\nguards.load_per_core = 0\n\
+            "runtime = \"process\"\ndefault_agent = \"bench\"\nscheduler.max_polecats = 4\nguards.load_per_core = 0\nguards.free_memory = \"0 B\"\nguards.free_disk = \"0 B\"\nguards.max_agents = 0\n\
              refinery.batch = {batch}\nrigs.shop.gates = [{gate:?}]\n\
              [agents.bench]\ncommand = [\"bash\", {agent:?}, {bad:?}]\nprompt = \"none\"\n"
         );

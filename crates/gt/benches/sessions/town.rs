@@ -53,7 +53,7 @@ fn make() -> TempDir {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let argv = agent::argv(&dir.path().join("turns.log"));
     let config = format!(
-        "default_agent = \"bench\"\nruntime = \"process\"\nguards.load_per_core = 0\nserver.bind = \"127.0.0.1:0\"\n\
+        "default_agent = \"bench\"\nruntime = \"process\"\nguards.load_per_core = 0\nguards.free_memory = \"0 B\"\nguards.free_disk = \"0 B\"\nguards.max_agents = 0\nserver.bind = \"127.0.0.1:0\"\n\
          sessions.cap = 100\nsessions.debounce_ms = 0\n[agents.bench]\nheadless = {argv:?}\n"
     );
     fs::write(dir.path().join("town.toml"), config).expect("the town can be written");

@@ -21,11 +21,12 @@ use std::collections::HashSet;
 use clap::{Args, Subcommand};
 use gt_core::status::{Status, TYPES, unalias_type};
 use gt_core::{near, text};
-use gt_store::Changed;
+use gt_engine::Town;
+use gt_store::{Changed, Store};
 use serde_json::json;
 
 use super::{activity, formula};
-use crate::context::Context;
+use crate::context::{Context, daemon_runs, variable};
 use crate::failure::Failure;
 use crate::render::{self, DIM, GREEN, paint};
 
@@ -142,15 +143,43 @@ fn report_change(context: &Context, asked: &[String], changed: &Changed, words: 
         return context.json(&json!({ "changed": changed.beads, "became_ready": changed.became_ready }));
     }
     for id in asked {
-        let did = changed.beads.contains(id);
-        context.say(&if did {
-            format!("{id} {}.", words.done)
-        } else {
-            format!("{id} is {} already; nothing was changed.", words.already)
+        context.say(&match (changed.beads.contains(id), context.is_dry_run()) {
+            (true, false) => format!("{id} {}.", words.done),
+            (true, true) => format!("{id} would be {}.", words.done),
+            (false, _) => format!("{id} is {} already; nothing was changed.", words.already),
         })?;
     }
     if !changed.became_ready.is_empty() {
-        context.say(&format!("{} {}", paint(GREEN, "Now ready:"), named(&changed.became_ready)))?;
+        say_ready(context, &changed.became_ready)?;
+    }
+    Ok(())
+}
+
+/// Says what a change makes ready.
+fn say_ready(context: &Context, ready: &[String]) -> Result<(), Failure> {
+    let words = if context.is_dry_run() { "Would be ready:" } else { "Now ready:" };
+    context.say(&format!("{} {}", paint(GREEN, words), named(ready)))
+}
+
+/// Notes who still works on beads that were closed or deleted, and what becomes of that. An agent knows that of itself.
+fn note_workers(context: &Context, town: &Town, store: &mut Store, beads: &[String]) -> Result<(), Failure> {
+    let own = variable("GT_RUN");
+    let runs = store.live_runs()?;
+    for run in runs.iter().filter(|run| beads.contains(&run.bead) && own.as_ref() != Some(&run.id)) {
+        let who = format!("{}/{}", run.rig, run.polecat);
+        let commits = match run.branch.as_deref() {
+            Some(branch) => format!("; what it has committed stays on branch {}, unmerged", text::one_line(branch)),
+            None => String::new(),
+        };
+        let (still, end) = match (context.is_dry_run(), daemon_runs(town)) {
+            (true, _) => ("would still work", "the daemon would end it within 10 s"),
+            (false, true) => ("still works", "the daemon ends it within 10 s"),
+            (false, false) => ("still works", "no daemon runs that would end it"),
+        };
+        context.note(&format!(
+            "note: {who} {still} on {}: {end}{commits}\nhint: stop it now with `gt polecat stop {who} --run {}`",
+            run.bead, run.id
+        ));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `gt chat`: a conversation in the terminal. // SPEC L6
 //!
-//! What is typed is sent at once, whether somebody is answering or not; answers are shown as they are given. Nothing is kept
-//! here: another `gt chat`, or another channel, goes on with the same session.
+//! What a person types is sent at once, also while an agent answers. Lines from a pipe are sent one by one, each after the
+//! answer to the line before. Nothing is kept here: another `gt chat`, or another channel, continues the same session.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
@@ -16,7 +16,7 @@ use gt_engine::settings::Settings;
 use gt_engine::talk::{self, Attendant, LiveReply, Taken};
 use gt_store::{NewMessage, SendOutcome, Store, TurnState, TurnView};
 
-use super::send::CHANNEL;
+use super::send::{CHANNEL, require_agent};
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::render::{BOLD, DIM, YELLOW, paint};
@@ -31,7 +31,8 @@ const HELP: &str = "/stop stops the oldest turn, /stopall all of them; /history 
 /// Talk to an agent
 ///
 /// What you type is a message to the session; `/stop`, `/stopall`, `/history` and `/quit` are commands. Answers are shown as
-/// they are given. At the end of the input it waits for what is still to be answered.
+/// they are given. From a pipe or a file each line is sent after the answer to the line before; the exit code is 1 if a line
+/// was not answered.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt chat
@@ -54,14 +55,30 @@ pub(crate) fn run(context: &Context, args: ChatArgs) -> Result<(), Failure> {
         return Err(Failure::new(Kind::Usage, "a conversation has no JSON form")
             .hint("send one message with `gt send SESSION TEXT --wait --json`"));
     }
+    if context.is_dry_run() {
+        return Err(Failure::new(Kind::Usage, "a conversation has no dry run")
+            .hint("see what one message would do with `gt send SESSION TEXT --dry-run`"));
+    }
     let town = context.town()?;
     let settings = context.settings(&town)?;
+    if let Some(agent) = &args.agent {
+        require_agent(&settings, agent)?;
+    }
     let mut attendant = Attendant::new(&town, &context.actor())?;
     let is_person = std::io::stdin().is_terminal();
-    let mut chat =
-        Chat { context, store: context.store()?, town, settings, args, followed: VecDeque::new(), is_person };
+    let mut chat = Chat {
+        context,
+        store: context.store()?,
+        town,
+        settings,
+        args,
+        followed: VecDeque::new(),
+        is_person,
+        n_failed: 0,
+    };
     chat.greet()?;
-    chat.talk(&lines(), &mut attendant)
+    chat.talk(&lines(), &mut attendant)?;
+    chat.verdict()
 }
 
 /// What is typed, a line at a time; closed at the end of the input.
@@ -95,6 +112,7 @@ struct Chat<'a> {
     /// Turns whose answers are to be shown, in order.
     followed: VecDeque<Followed>,
     is_person: bool,
+    n_failed: usize,
 }
 
 /// A turn whose answer is being shown.
@@ -136,12 +154,15 @@ impl Chat<'_> {
     fn talk(&mut self, lines: &Receiver<String>, attendant: &mut Attendant) -> Result<(), Failure> {
         let mut is_over = false;
         loop {
-            match lines.recv_timeout(TICK) {
-                _ if is_over => {}
-                Ok(line) if line.trim() == "/quit" => return Ok(()),
-                Ok(line) => self.take(&line)?,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => is_over = true,
+            if is_over || self.awaits_answer() {
+                attendant.wait();
+            } else {
+                match lines.recv_timeout(TICK) {
+                    Ok(line) if line.trim() == "/quit" => return Ok(()),
+                    Ok(line) => self.take(&line)?,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => is_over = true,
+                }
             }
             if !self.followed.is_empty() {
                 attendant.see_to_turns(&mut self.store)?;
@@ -150,10 +171,24 @@ impl Chat<'_> {
             if is_over && self.followed.is_empty() {
                 return Ok(());
             }
-            if is_over {
-                attendant.wait();
-            }
         }
+    }
+
+    /// Whether the next line has to wait: sent at once, lines from a pipe would be joined, interrupt each other, or find the
+    /// session's queue full.
+    fn awaits_answer(&self) -> bool {
+        !self.is_person && !self.followed.is_empty()
+    }
+
+    /// Tells a script whether every line was answered.
+    fn verdict(&self) -> Result<(), Failure> {
+        if self.is_person || self.n_failed == 0 {
+            return Ok(());
+        }
+        let what =
+            if self.n_failed == 1 { "1 message was".to_owned() } else { format!("{} messages were", self.n_failed) };
+        Err(Failure::new(Kind::Refused, format!("{what} not answered"))
+            .hint(format!("`gt session show {}` has the whole conversation", one_line(&self.args.session))))
     }
 
     fn take(&mut self, line: &str) -> Result<(), Failure> {
@@ -184,6 +219,7 @@ impl Chat<'_> {
                 self.prompt()
             }
             Taken::Sent(sent) if sent.outcome == SendOutcome::Full => {
+                self.n_failed += 1;
                 self.context.say(&paint(YELLOW, "Too many messages wait here; /stopall clears them."))?;
                 self.prompt()
             }
@@ -216,15 +252,16 @@ impl Chat<'_> {
     }
 
     /// What was not shown as it came.
-    fn finish(&self, turn: &TurnView, n_shown: usize, ends_line: bool) -> Result<(), Failure> {
+    fn finish(&mut self, turn: &TurnView, n_shown: usize, ends_line: bool) -> Result<(), Failure> {
         let reply = turn.reply.as_deref().unwrap_or_default();
         match turn.outcome {
             Some(TurnOutcome::Done) if n_shown == 0 => self.context.say(&many_lines(reply))?,
             Some(TurnOutcome::Done) if ends_line => {}
             Some(TurnOutcome::Done) => print("\n")?,
             outcome => {
+                self.n_failed += 1;
                 let word = outcome.map_or("ended", TurnOutcome::as_str);
-                let why = one_line(turn.error.as_deref().unwrap_or("nobody knows why"));
+                let why = one_line(turn.error.as_deref().unwrap_or("unknown reason"));
                 let lead = if n_shown == 0 || ends_line { "" } else { "\n" };
                 self.context.say(&format!("{lead}{}", paint(YELLOW, &format!("{word}: {why}"))))?;
             }

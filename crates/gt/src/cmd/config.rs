@@ -1,14 +1,15 @@
 //! `gt config`: the town's settings. // SPEC T5
 
 use clap::{Args, Subcommand};
-use gt_core::event::EventType;
-use gt_engine::TownError;
-use gt_engine::config::{Edit, Setting, Source, Value};
+use gt_core::text::one_line;
+use gt_engine::config::{self, Config, ConfigError, Edit, Ineffective, KnownNames, Setting, Source, Value};
+use gt_engine::surroundings::Machine;
+use gt_engine::{Town, TownError, in_force};
 use gt_store::Store;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::render::{BOLD, DIM, paint};
 
 /// Read and change settings
@@ -75,11 +76,32 @@ pub(crate) fn run(context: &Context, args: ConfigArgs) -> Result<(), Failure> {
 }
 
 fn get(context: &Context, key: &str) -> Result<(), Failure> {
-    let setting = context.town()?.config_file().load().and_then(|config| config.get(key)).map_err(TownError::from)?;
+    let (config, names) = in_force(context)?;
+    let setting = config.get(key).map_err(TownError::from)?;
+    if let Some(names) = &names {
+        note_without_effect(context, &config, names, &setting)?;
+    }
     if context.wants_json() {
         return context.json(&setting_json(&setting));
     }
     context.say(&setting.value.map(|value| value.to_string()).unwrap_or_default())
+}
+
+/// Notes that a setting has no effect, and refuses one that is not set and names what does not exist.
+fn note_without_effect(
+    context: &Context,
+    config: &Config,
+    names: &KnownNames,
+    setting: &Setting,
+) -> Result<(), Failure> {
+    let missing = config::missing_owner(config, names, &setting.key).filter(|_| setting.source != Source::File);
+    if let Some(missing) = missing {
+        return Err(Failure::new(Kind::NotFound, missing.why).hint(missing.hint));
+    }
+    for one in config::ineffective(config, names).iter().filter(|one| one.key == setting.key) {
+        note(context, one);
+    }
+    Ok(())
 }
 
 fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {
@@ -91,25 +113,57 @@ fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {
     context.say(&format!("Set {} = {value}", setting.key))
 }
 
+/// The config in force, with a warning where that is not the file, and the names that the store knows. If the store cannot
+/// be opened, the file decides.
+fn in_force(context: &Context) -> Result<(Config, Option<KnownNames>), Failure> {
+    let town = context.town()?;
+    let Ok(mut store) = town.open_store() else {
+        return Ok((town.config_file().load().map_err(TownError::from)?, None));
+    };
+    let config = context.config(&town, &mut store)?;
+    let names = in_force::known_names(&town, &mut store, &config)?;
+    Ok((config, Some(names)))
+}
+
+fn note(context: &Context, one: &Ineffective) {
+    context.note(&format!("note: {one}\nhint: {}", one.hint));
+}
+
 /// Sets a key, whoever asks for it, and records that.
 pub(crate) fn change(context: &Context, key: &str, value: &str) -> Result<Setting, Failure> {
     let town = context.town()?;
     let mut store = context.open(&town)?; // first: a change that cannot be recorded is not made
     let edit = town.config_file().plan_set(key, value).map_err(TownError::from)?;
-    let setting = edit.config().and_then(|config| config.get(key)).map_err(TownError::from)?;
-    if write(context, edit)? {
-        note_change(context, &mut store, &setting.key)?;
+    let after = edit.config().map_err(TownError::from)?;
+    let setting = after.get(key).map_err(TownError::from)?;
+    let names = in_force::known_names(&town, &mut store, &after)?;
+    let part = config::refuse_ineffective(&after, &names, &setting.key).map_err(TownError::from)?;
+    write(context, &town, &mut store, &setting.key, edit, |text| config::set(text, key, value).map(Some))?;
+    if let Some(part) = &part {
+        note(context, part);
     }
+    note_missing_variable(context, &setting);
     Ok(setting)
+}
+
+/// Notes that a secret is to be read from a variable that is not there for this command.
+fn note_missing_variable(context: &Context, setting: &Setting) {
+    let Some(Value::Secret(secret)) = &setting.value else { return };
+    let variable = secret.variable().filter(|name| crate::context::variable(name).is_none());
+    if let Some(name) = variable {
+        let name = one_line(name);
+        context.note(&format!(
+            "note: this command has no {name} in its environment, and the daemon needs it\nhint: `export {name}=…`, then \
+             `gt daemon restart`"
+        ));
+    }
 }
 
 fn unset(context: &Context, key: &str) -> Result<(), Failure> {
     let town = context.town()?;
     let mut store = context.open(&town)?;
-    let was_set = write(context, town.config_file().plan_unset(key).map_err(TownError::from)?)?;
-    if was_set {
-        note_change(context, &mut store, key)?;
-    }
+    let edit = town.config_file().plan_unset(key).map_err(TownError::from)?;
+    let was_set = write(context, &town, &mut store, key, edit, |text| config::unset(text, key))?;
     if context.wants_json() {
         return context.json(&json!({ "key": key, "changed": was_set }));
     }
@@ -120,23 +174,31 @@ fn unset(context: &Context, key: &str) -> Result<(), Failure> {
     })
 }
 
-/// Records a change; whatever troubled an agent may have been mended by it, with a daemon or without.
-fn note_change(context: &Context, store: &mut Store, key: &str) -> Result<(), Failure> {
-    store.record(EventType::ConfigChanged, &json!({ "key": key }), &context.stamp())?;
-    Ok(store.forget_troubles(&context.stamp())?)
-}
-
-/// Writes an edit, unless this is a dry run; says whether it changes anything.
-fn write(context: &Context, edit: Edit) -> Result<bool, Failure> {
-    let changes = edit.changes();
-    if !context.is_dry_run() {
-        edit.write().map_err(TownError::from)?;
+/// Writes and records an edit, unless this is a dry run; says whether it changes anything. Whatever troubled an agent may
+/// have been mended by it, with a daemon or without.
+fn write(
+    context: &Context,
+    town: &Town,
+    store: &mut Store,
+    key: &str,
+    edit: Edit,
+    again: impl Fn(&str) -> Result<Option<String>, ConfigError>,
+) -> Result<bool, Failure> {
+    if context.is_dry_run() {
+        return Ok(edit.changes() || in_force::is_pending(town, store, again)?);
     }
-    Ok(changes)
+    let has_changed = in_force::change(town, store, &*Machine::here(), key, edit, again, &context.stamp())?;
+    if has_changed {
+        store.forget_troubles(&context.stamp())?;
+    }
+    Ok(has_changed)
 }
 
 fn list(context: &Context) -> Result<(), Failure> {
-    let config = context.town()?.config_file().load().map_err(TownError::from)?;
+    let (config, names) = in_force(context)?;
+    for one in names.iter().flat_map(|names| config::ineffective(&config, names)) {
+        note(context, &one);
+    }
     let settings = config.list();
     if context.wants_json() {
         return context.json(&settings.iter().map(setting_json).collect::<Vec<_>>());

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
+use gt_engine::daemon::Other;
 use gt_engine::lock::Lock;
 use gt_engine::{Town, TownError, daemon, wait};
 use gt_server::Report;
@@ -48,8 +49,12 @@ enum DaemonCommand {
 
 /// Run in the foreground
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  gt daemon run")]
-struct RunArgs {}
+#[command(after_help = "Examples:\n  gt daemon run\n  gt daemon run --wait      take over when the one that runs ends")]
+struct RunArgs {
+    /// If a daemon runs already, wait for its end
+    #[arg(long)]
+    wait: bool,
+}
 
 /// Start in the background
 #[derive(Debug, Args)]
@@ -86,17 +91,20 @@ struct UnitArgs {}
 pub(crate) fn run(context: &Context, args: &DaemonArgs) -> Result<(), Failure> {
     let town = context.town()?;
     match args.command {
-        DaemonCommand::Run(_) => foreground(&town),
+        DaemonCommand::Run(_) if context.is_dry_run() => Err(Failure::new(Kind::Usage, "a daemon has no dry run")
+            .hint("`gt scheduler run --dry-run` shows what would start now")),
+        DaemonCommand::Run(RunArgs { wait: true }) => foreground(&town, Other::WaitFor),
+        DaemonCommand::Run(RunArgs { wait: false }) => foreground(&town, Other::Refuse),
         DaemonCommand::Start(_) => start(context, &town),
         DaemonCommand::Stop(_) => stop(context, &town),
-        DaemonCommand::Restart(_) => stop(context, &town).and_then(|()| start(context, &town)),
+        DaemonCommand::Restart(_) => restart(context, &town),
         DaemonCommand::Status(_) => status(context, &town),
         DaemonCommand::Logs(_) => logs(context, &town),
         DaemonCommand::Unit(_) => unit(context, &town),
     }
 }
 
-fn foreground(town: &Town) -> Result<(), Failure> {
+fn foreground(town: &Town, other: Other) -> Result<(), Failure> {
     town.open_store()?; // before anything else: what cannot be opened is told at once
     let log = |line: &str| {
         let now = gt_core::time::format(jiff::Timestamp::now());
@@ -108,7 +116,7 @@ fn foreground(town: &Town) -> Result<(), Failure> {
         let words = server.report().words();
         (server, Some(words))
     };
-    Ok(daemon::run(town, "daemon", Box::new(log), serve)?)
+    Ok(daemon::run(town, "daemon", other, Box::new(log), serve)?)
 }
 
 /// The process that runs the town; a lock without a name in it belongs to somebody who has just taken it.
@@ -122,11 +130,17 @@ fn log_path(town: &Town) -> PathBuf {
 
 fn start(context: &Context, town: &Town) -> Result<(), Failure> {
     if let Some(pid) = holder(town)? {
-        return answer(context, pid, "running", &format!("A daemon runs already (process {pid})."));
+        return answer(context, Some(pid), "running", &format!("A daemon runs already (process {pid})."));
     }
     if context.is_dry_run() {
-        return context.say("Would start a daemon.");
+        return answer(context, None, "would-start", "Would start a daemon.");
     }
+    let pid = launch(town)?;
+    answer(context, Some(pid), "started", &format!("The daemon runs (process {pid})."))
+}
+
+/// Starts a daemon in the background, and waits until it runs.
+fn launch(town: &Town) -> Result<u32, Failure> {
     town.open_store()?;
     let path = log_path(town);
     let io = |source| TownError::Io { doing: "write", path: path.clone(), source };
@@ -145,7 +159,7 @@ fn start(context: &Context, town: &Town) -> Result<(), Failure> {
         let pid = child.id();
         let has_begun = || tail(&path, begin).is_ok_and(|said| said.contains(&format!("(process {pid})\n")));
         if holder(town)? == Some(pid) && has_begun() {
-            return answer(context, pid, "started", &format!("The daemon runs (process {pid})."));
+            return Ok(pid);
         }
         if let Ok(Some(_)) = child.try_wait() {
             break;
@@ -157,7 +171,7 @@ fn start(context: &Context, town: &Town) -> Result<(), Failure> {
         .hint("see more with `gt daemon run`"))
 }
 
-fn answer(context: &Context, pid: u32, outcome: &str, words: &str) -> Result<(), Failure> {
+fn answer(context: &Context, pid: Option<u32>, outcome: &str, words: &str) -> Result<(), Failure> {
     if context.wants_json() {
         return context.json(&json!({ "outcome": outcome, "pid": pid }));
     }
@@ -166,19 +180,47 @@ fn answer(context: &Context, pid: u32, outcome: &str, words: &str) -> Result<(),
 
 fn stop(context: &Context, town: &Town) -> Result<(), Failure> {
     let Some(pid) = holder(town)? else {
-        return answer(context, 0, "not-running", "No daemon runs; nothing was changed.");
+        return answer(context, Some(0), "not-running", "No daemon runs; nothing was changed.");
     };
     if context.is_dry_run() {
-        return context.say(&format!("Would stop the daemon (process {pid})."));
+        return answer(context, Some(pid), "would-stop", &format!("Would stop the daemon (process {pid})."));
     }
+    end(pid)?;
+    answer(context, Some(pid), "stopped", "The daemon has stopped; agents go on.")
+}
+
+/// Has a daemon end, and waits until it has.
+fn end(pid: u32) -> Result<(), Failure> {
     gt_engine::lock::terminate(pid).map_err(|error| {
         Failure::new(Kind::Unreachable, format!("the daemon (process {pid}) cannot be stopped: {error}"))
     })?;
     if wait::for_end(pid, PATIENCE) {
-        return answer(context, pid, "stopped", "The daemon has stopped; agents go on.");
+        return Ok(());
     }
     Err(Failure::new(Kind::Unreachable, format!("the daemon (process {pid}) does not stop"))
         .hint(format!("end it with `kill -9 {pid}`; nothing is lost by that")))
+}
+
+fn restart(context: &Context, town: &Town) -> Result<(), Failure> {
+    let before = holder(town)?;
+    match before {
+        Some(pid) if context.is_dry_run() => {
+            let words = format!("Would stop the daemon (process {pid}) and start another.");
+            return answer(context, Some(pid), "would-restart", &words);
+        }
+        None if context.is_dry_run() => {
+            return answer(context, None, "would-start", "No daemon runs. Would start one.");
+        }
+        Some(pid) => end(pid)?,
+        None => {}
+    }
+    let pid = launch(town)?;
+    match before {
+        Some(_) => {
+            answer(context, Some(pid), "restarted", &format!("Restarted the daemon (process {pid}); agents went on."))
+        }
+        None => answer(context, Some(pid), "started", &format!("No daemon was running; started one (process {pid}).")),
+    }
 }
 
 fn status(context: &Context, town: &Town) -> Result<(), Failure> {
@@ -245,7 +287,7 @@ fn unit(context: &Context, town: &Town) -> Result<(), Failure> {
 Description=Gasworks daemon of {root}
 
 [Service]
-ExecStart={exe} --town {quoted_root} daemon run
+ExecStart={exe} --town {quoted_root} daemon run --wait
 WorkingDirectory={root}
 Restart=always
 # Agents live on when the daemon is stopped or restarted.

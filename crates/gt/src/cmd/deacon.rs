@@ -89,7 +89,7 @@ fn redispatch(context: &Context, bead: &str) -> Result<(), Failure> {
         }
         Redispatch::Running { polecat } => ("running", format!("{polecat} works on {bead}; nothing was changed.")),
         Redispatch::Done => ("done", format!("The work of {bead} is done; nothing was changed.")),
-        Redispatch::Escalated { attempts, is_new } => ("escalated", escalated(bead, *attempts, *is_new)),
+        Redispatch::Escalated { attempts, is_new } => return refuse_escalated(bead, *attempts, *is_new),
         Redispatch::CoolingDown { until } => {
             let message = format!("{bead} cools down until {}", time::format(*until));
             return Err(Failure::new(Kind::NotNow, message).hint(format!("`gt scheduler retry {bead}` does not wait")));
@@ -108,9 +108,10 @@ fn redispatch(context: &Context, bead: &str) -> Result<(), Failure> {
     context.carry_on(&town, &mut store, After::Command)
 }
 
-fn escalated(bead: &str, attempts: i64, is_new: bool) -> String {
+fn refuse_escalated(bead: &str, attempts: i64, is_new: bool) -> Result<(), Failure> {
     let asked = if is_new { "the mayor is asked" } else { "the mayor was asked before" };
-    format!("{attempts} attempts at {bead} ended unfinished; {asked}. Then: `gt scheduler retry {bead}`")
+    Err(Failure::new(Kind::Refused, format!("{bead} is out of attempts: {attempts} ended unfinished; {asked}"))
+        .hint(format!("to try it again: `gt scheduler retry {bead}`")))
 }
 
 fn redispatch_json(bead: &str, outcome: &str, answer: &Redispatch) -> Value {

@@ -11,18 +11,22 @@ use serde_json::json;
 use super::bead::checked_body;
 use super::prime::own_run;
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 
 /// End the run of the agent that asks
 ///
 /// Completed work goes to the refinery, which merges it and closes the bead; with other strategies, and where there is no
 /// branch, the bead closes at once. A bead that is done step by step goes on with its next step. Failed and deferred leave the
 /// work to others: a failed one is tried again by the rules, a deferred one waits for a person. Commits stay on the run's branch.
+///
+/// Whoever works again on what could not be merged brings its commits along, by a merge, rebase or cherry-pick. If the new
+/// work takes their place instead, say why with `--replaces`; otherwise the bead that it was made for stays open.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gt done
   gt done --note \"three tables are enough\"
-  gt done --status failed --note \"the API does not exist\"")]
+  gt done --status failed --note \"the API does not exist\"
+  gt done --replaces \"the parser is gone, so its fix is not needed\"")]
 pub(crate) struct DoneArgs {
     /// How it ended
     #[arg(long, value_enum, default_value = "completed", ignore_case = true)]
@@ -36,6 +40,9 @@ pub(crate) struct DoneArgs {
     /// There was nothing to change, and that is all right
     #[arg(long)]
     no_changes: bool,
+    /// Your work takes the place of the commits that could not be merged, because of this
+    #[arg(long, value_name = "WHY", conflicts_with = "no_changes")]
+    replaces: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -59,11 +66,15 @@ pub(crate) fn run(context: &Context, args: DoneArgs) -> Result<(), Failure> {
         Status::Deferred => Outcome::Deferred,
     };
     let note = args.note.map(|note| checked_body("note", note)).transpose()?;
-    let is_rehearsal = context.is_dry_run();
-    let word = Word { run: own_run()?, outcome, note, cost: args.cost, no_changes: args.no_changes, is_rehearsal };
+    let replaces = args.replaces.map(|why| checked_body("reason", why)).transpose()?;
+    if replaces.is_some() && outcome != Outcome::Completed {
+        return Err(Failure::new(Kind::Usage, "`--replaces` is about work that is completed"));
+    }
+    let (run, is_rehearsal) = (own_run()?, context.is_dry_run());
+    let word = Word { run, outcome, note, cost: args.cost, no_changes: args.no_changes, replaces, is_rehearsal };
     let town = context.town()?;
     let mut store = context.open(&town)?;
-    let settings = context.settings_or_defaults(&town);
+    let settings = context.settings_or_defaults(&town, &mut store);
     let done = done::done(&Machine::here(), &town, &settings, &mut store, &word, &context.stamp())?;
     let reported = store.run(&word.run)?;
     let step = reported.as_ref().filter(|run| run.said == Some(Outcome::StepDone)).and_then(|run| run.step.clone());
@@ -74,7 +85,7 @@ pub(crate) fn run(context: &Context, args: DoneArgs) -> Result<(), Failure> {
             _ => Vec::new(),
         };
         let merge = match &done {
-            Done::Queued { merge } | Done::Tried { merge, .. } => Some(&merge.id),
+            Done::Queued { merge, .. } | Done::Tried { merge, .. } => Some(&merge.id),
             _ => None,
         };
         return context.json(&json!({ "run": word.run, "bead": bead, "status": outcome.as_str(), "step": step,
@@ -88,8 +99,9 @@ pub(crate) fn run(context: &Context, args: DoneArgs) -> Result<(), Failure> {
 fn words(bead: &str, outcome: Outcome, done: &Done, step: Option<&str>, is_done: bool) -> String {
     match (done, outcome) {
         (Done::Before, _) => format!("{bead} was reported already; nothing was changed."),
-        (Done::Queued { merge: Merge { target, id, .. } }, _) => {
-            format!("{bead} is done and waits to be merged into {target} ({id}). End your process now.")
+        (Done::Queued { merge: Merge { target, id, .. }, left_out }, _) => {
+            let waits = format!("{bead} is done and waits to be merged into {target} ({id}).");
+            format!("{waits}{} End your process now.", left_out_words(left_out, true))
         }
         (Done::Closed { kept_on: None }, _) => format!("{bead} was closed meanwhile. End your process now."),
         (Done::Closed { kept_on: Some(branch) }, _) => {
@@ -97,7 +109,7 @@ fn words(bead: &str, outcome: Outcome, done: &Done, step: Option<&str>, is_done:
                 "{bead} was closed meanwhile; your commits stay on {branch}, and nobody merges them. End your process now."
             )
         }
-        (Done::Tried { merge, worked }, _) => tried(bead, merge, worked),
+        (Done::Tried { merge, worked, left_out }, _) => tried(bead, merge, worked) + &left_out_words(left_out, false),
         (Done::Reported { .. }, Outcome::Completed) if step.is_some() => {
             let step = gt_core::text::one_line(step.unwrap_or_default());
             format!("{bead} goes on with its next step; yours is done ({step}). End your process now.")
@@ -114,6 +126,20 @@ fn words(bead: &str, outcome: Outcome, done: &Done, step: Option<&str>, is_done:
             let branch = kept_on.as_ref().filter(|_| is_done).map(|branch| format!("; its work stays on {branch}"));
             format!("{bead} is done{ready}{}. End your process now.", branch.unwrap_or_default())
         }
+    }
+}
+
+/// What becomes of the beads that a rework was made for and whose commits it has not.
+fn left_out_words(left_out: &[String], is_waiting: bool) -> String {
+    let (stays, their) = if left_out.len() == 1 { ("stays", "its") } else { ("stay", "their") };
+    let way_on = if is_waiting {
+        " If this work takes their place, say so before it is merged: `gt done --replaces WHY`."
+    } else {
+        ""
+    };
+    match left_out {
+        [] => String::new(),
+        beads => format!(" {} {stays} open: {their} commits are not part of this work.{way_on}", beads.join(", ")),
     }
 }
 

@@ -27,10 +27,18 @@ pub(crate) struct HandoffArgs {
 pub(crate) fn run(context: &Context, args: HandoffArgs) -> Result<(), Failure> {
     let note = Some(checked_body("note", args.note)?);
     let is_rehearsal = context.is_dry_run();
-    let word = Word { run: own_run()?, outcome: Outcome::HandedOff, note, cost: None, no_changes: false, is_rehearsal };
+    let word = Word {
+        run: own_run()?,
+        outcome: Outcome::HandedOff,
+        note,
+        cost: None,
+        no_changes: false,
+        replaces: None,
+        is_rehearsal,
+    };
     let town = context.town()?;
     let mut store = context.open(&town)?;
-    let settings = context.settings_or_defaults(&town);
+    let settings = context.settings_or_defaults(&town, &mut store);
     let done = done::done(&Machine::here(), &town, &settings, &mut store, &word, &context.stamp())?;
     let bead = store.run(&word.run)?.map(|run| run.bead).unwrap_or_default();
     let is_new = !matches!(done, Done::Before);

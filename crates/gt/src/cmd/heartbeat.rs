@@ -14,6 +14,7 @@ use gt_store::{FireFilter, FiresOf, Job, Store, beat_of};
 
 use super::cron::once;
 use super::cron::runs::{fire_json, lines};
+use super::send;
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 
@@ -91,6 +92,7 @@ fn beat(context: &Context, args: &RunArgs) -> Result<ExitCode, Failure> {
     jobs::keep_beats(&town, &settings, &mut store, &context.stamp())?;
     let agent = args.agent.clone().unwrap_or_else(|| jobs::main_agent(&settings));
     let job = require(&town, &settings, &mut store, &agent)?;
+    send::require_agent(&settings, &agent)?;
     once::carry_out(context, &town, &settings, &mut store, job.name(), args.wait)
 }
 

@@ -11,6 +11,7 @@ use gt_core::run::{Outcome, RunState, StopOrder};
 use gt_core::time;
 use gt_engine::dispatch;
 use gt_engine::once;
+use gt_engine::salvaged::{self, Salvaged};
 use gt_engine::settings::Settings;
 use gt_engine::signs;
 use gt_engine::{Town, process_id};
@@ -19,9 +20,13 @@ use gt_store::{Polecat, Run, Store};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::cron::off_words;
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::render::{BLUE, BOLD, DIM, RED, YELLOW, paint};
+
+/// A name that got its work less than this ago may be taken for what it did before.
+const JUST_CHANGED: SignedDuration = SignedDuration::from_mins(1);
 
 /// Lines that `peek` shows.
 const PEEK_LINES: u32 = 40;
@@ -86,10 +91,18 @@ struct LogsArgs {
 
 /// Stop its run; the bead is released and waits for `gt scheduler retry` or another sling
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  gt polecat stop Toast --reason \"wrong branch\"")]
+#[command(after_help = "Examples:
+  gt polecat stop Toast --reason \"wrong branch\"
+  gt polecat stop Toast --run RUN      `gt polecat show Toast` names it
+
+For a minute after a worker went from one bead to another, its name alone is
+refused, since you may mean the earlier bead: use --run, or confirm at a terminal.")]
 struct StopArgs {
     /// NAME or RIG/NAME
     name: String,
+    /// Only if it still has this run (`gt polecat show` names it)
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
     /// Why
     #[arg(long, short, value_name = "TEXT")]
     reason: Option<String>,
@@ -132,18 +145,23 @@ pub(crate) struct Worker {
     /// The live run, or the last one.
     pub(crate) run: Option<Run>,
     pub(crate) state: &'static str,
+    /// Where the changes are that it left, and when its worktree goes.
+    salvaged: Option<Salvaged>,
 }
 
 /// Every worker, by rig and name.
 pub(crate) fn workers(town: &Town, store: &mut Store, settings: &Settings) -> Result<Vec<Worker>, Failure> {
     let mut workers = Vec::new();
-    for polecat in store.polecats()? {
+    let polecats = store.polecats()?;
+    let mut salvaged = salvaged::outlook(store, &settings.config, &polecats)?;
+    for polecat in polecats {
         let run = match polecat.run.as_ref().or(polecat.last_run.as_ref()) {
             Some(run) => store.run(run)?,
             None => None,
         };
-        let state = state(&polecat, run.as_ref());
-        workers.push(Worker { polecat, run, state });
+        let salvaged = salvaged.remove(&(polecat.rig.clone(), polecat.name.clone()));
+        let state = if salvaged.is_some() { "salvaged" } else { state(&polecat, run.as_ref()) };
+        workers.push(Worker { polecat, run, state, salvaged });
     }
     if let Some(span) = settings.stall_after {
         look_for_signs(town, &mut workers, span);
@@ -184,7 +202,7 @@ fn state(polecat: &Polecat, run: Option<&Run>) -> &'static str {
 
 /// Its process, if it is one of this machine.
 fn process_of(run: &Run) -> Option<Handle> {
-    dispatch::known(run).handle.filter(Handle::is_here)
+    dispatch::handle(run).filter(Handle::is_here)
 }
 
 fn open(context: &Context) -> Result<(Town, Settings, Store), Failure> {
@@ -228,6 +246,7 @@ pub(crate) fn line(worker: &Worker, width: usize) -> String {
             let why = worker.polecat.kept.as_deref().unwrap_or_default();
             format!("{}: {why} in {}", run.bead, worker.polecat.worktree.as_deref().unwrap_or("?"))
         }
+        (Some(run), "salvaged") => salvaged_words(worker, &run.bead),
         (Some(run), "waiting") => {
             let title = gt_core::text::one_line(&run.title);
             let needs = run.waits_for().map(Need::words).unwrap_or_default();
@@ -245,7 +264,17 @@ pub(crate) fn line(worker: &Worker, width: usize) -> String {
     format!("{} {who:width$}  {:<8}  {what}", paint(style, "●"), worker.state).trim_end().to_owned()
 }
 
-fn worker_json(worker: &Worker) -> Value {
+/// What becomes of the worktree of one that is over.
+fn salvaged_words(worker: &Worker, bead: &str) -> String {
+    let (Some(salvaged), Some(path)) = (&worker.salvaged, &worker.polecat.worktree) else { return String::new() };
+    let when = match salvaged.clears_at {
+        at if at > Timestamp::now() => off_words(at, Timestamp::now()),
+        _ => "by the next patrol".to_owned(),
+    };
+    format!("{bead} is closed and its changes are in {}; {path} is removed {when}", salvaged.name)
+}
+
+pub(crate) fn worker_json(worker: &Worker) -> Value {
     let live = worker.run.as_ref().filter(|_| worker.polecat.run.is_some());
     // What was used is known of the last run too.
     let usage = worker.run.as_ref().map(|run| run.usage);
@@ -271,6 +300,9 @@ fn worker_json(worker: &Worker) -> Value {
         "tokens_cached": usage.map(|usage| usage.tokens_cached),
         "cost_usd": usage.map(|usage| usage.cost_micros as f64 / 1e6),
         "last_bead": worker.polecat.bead,
+        "salvage": worker.salvaged.as_ref().map(|salvaged| json!({
+            "ref": salvaged.name, "commit": salvaged.commit, "cleared_at": time::format(salvaged.clears_at),
+        })),
         "last_output": worker.run.as_ref().and_then(|run| run.last_output.as_ref()),
     })
 }
@@ -329,6 +361,7 @@ fn show(context: &Context, name: &str) -> Result<(), Failure> {
         ("branch", run.and_then(|run| run.branch.clone())),
         ("worktree", worker.polecat.worktree.clone()),
         ("kept", worker.polecat.kept.clone()),
+        ("salvage", worker.salvaged.as_ref().zip(run).map(|(_, run)| salvaged_words(&worker, &run.bead))),
         ("log", run.and_then(|run| run.log.clone())),
         ("started", run.and_then(|run| time_of(run.started_at))),
         ("ended", run.and_then(|run| time_of(run.ended_at))),
@@ -364,7 +397,7 @@ fn used(run: &Run) -> Option<String> {
 fn log_of(worker: &Worker, town: &Town) -> Result<File, Failure> {
     let none = || {
         Failure::new(Kind::NotFound, format!("{} has printed nothing that was kept", worker.polecat.name))
-            .hint("logs are kept for as long as `retention.logs` says")
+            .hint("`retention.logs` and `retention.logs_size` say how long logs are kept")
     };
     let run = worker.run.as_ref().ok_or_else(none)?;
     File::open(town.log_path(&run.id)).map_err(|_| none())
@@ -377,19 +410,45 @@ fn stop(context: &Context, args: &StopArgs) -> Result<(), Failure> {
     let Some(run) = worker.run.filter(Run::is_live) else {
         return answer_stop(context, &who, "idle", &format!("{who} has no run; nothing was changed."));
     };
+    check_meant(context, &mut store, args, &who, &run)?;
     let reason = args.reason.clone().unwrap_or_else(|| format!("{} stopped it", context.actor()));
     let order = StopOrder { at: context.now(), by: context.actor(), outcome: Outcome::Stopped, reason };
     store.order_stop(&run.id, &order, &context.stamp())?;
     if context.is_dry_run() {
         return answer_stop(context, &who, "stopped", &format!("{who} would be stopped."));
     }
-    let mut dispatcher = once::dispatcher(&town, &context.actor());
+    let mut dispatcher = once::dispatcher(&town, &mut store, &context.actor());
     if once::see_stopped(&mut dispatcher, &mut store, &settings, &run.id)? {
         let words =
             format!("{who} has stopped; {} is released. `gt scheduler retry {}` starts it again.", run.bead, run.bead);
         return answer_stop(context, &who, "stopped", &words);
     }
     answer_stop(context, &who, "stopping", &format!("{who} was told to stop and has not ended yet."))
+}
+
+/// Names are reused: what a worker does now may not be what somebody wanted to stop. // SPEC P10
+fn check_meant(context: &Context, store: &mut Store, args: &StopArgs, who: &str, run: &Run) -> Result<(), Failure> {
+    let way_on = format!("to stop that: `gt polecat stop {who} --run {}`", run.id);
+    let work = format!("{} {}", run.bead, gt_core::text::one_line(&run.title));
+    match &args.run {
+        Some(wanted) if *wanted == run.id => return Ok(()),
+        Some(wanted) => {
+            let wanted = gt_core::text::one_line(wanted);
+            let message = format!("{who} does not have run {wanted} any more; it works on {work}");
+            return Err(Failure::new(Kind::Refused, message).hint(way_on));
+        }
+        None => {}
+    }
+    let age = context.now().duration_since(run.claimed_at);
+    let Some(before) = store.work_before(run)?.filter(|before| age < JUST_CHANGED && *before != run.bead) else {
+        return Ok(());
+    };
+    let message = format!("{who} changed its work {} s ago, from {before} to {work}", age.as_secs().max(0));
+    if context.is_confirmed(&format!("{message}. Stop {}?", run.bead)) {
+        return Ok(());
+    }
+    let left = (JUST_CHANGED - age).as_secs().max(1);
+    Err(Failure::new(Kind::Refused, message).hint(format!("{way_on}; its name alone does in {left} s")))
 }
 
 fn answer_stop(context: &Context, who: &str, outcome: &str, words: &str) -> Result<(), Failure> {

@@ -12,6 +12,7 @@ use gt_engine::dispatch::PassReport;
 use gt_engine::lock::{Held, Lock};
 use gt_engine::once::{self, Limits, Turn};
 use gt_store::{Assignment, Outlook, Plea, Scheduled};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::context::{After, Context};
@@ -155,6 +156,7 @@ struct View {
     policy: Policy,
     outlook: Outlook,
     held: Vec<Plea>,
+    now: Timestamp,
 }
 
 fn view(context: &Context, surface: Surface) -> Result<View, Failure> {
@@ -162,7 +164,7 @@ fn view(context: &Context, surface: Surface) -> Result<View, Failure> {
     let policy = context.settings(&town)?.policy(town.root());
     let mut store = context.open(&town)?;
     let outlook = store.outlook(&policy, context.now())?;
-    Ok(View { surface, held: store.held()?, town, policy, outlook })
+    Ok(View { surface, held: store.held()?, town, policy, outlook, now: context.now() })
 }
 
 /// What no pass takes any more, with the way on.
@@ -184,7 +186,7 @@ pub(super) fn status(context: &Context, surface: Surface) -> Result<(), Failure>
 }
 
 fn status_text(view: &View) -> String {
-    let View { surface, policy, outlook, held, .. } = view;
+    let View { surface, policy, outlook, held, now, .. } = view;
     let state = match &outlook.state.pause {
         None => paint(GREEN, "active"),
         Some(pause) => {
@@ -206,9 +208,7 @@ fn status_text(view: &View) -> String {
         lines.push(format!("  Last dispatch: {} ({n} {})", time::format(at), beads(n as usize)));
     }
     for (who, trouble) in &outlook.state.troubles {
-        let until = time::format(trouble.until);
-        let why = surface.words(&trouble.reason);
-        lines.push(format!("  {} {who} is held up until {until}: {why}", paint(RED, "!")));
+        lines.push(format!("  {} {}", paint(RED, "!"), surface.words(&who.sentence(trouble, *now))));
     }
     lines.extend(policy.guards.iter().map(|guard| format!("  {} {}", paint(RED, "!"), guard.message)));
     lines.extend(held_lines(held));
@@ -225,9 +225,11 @@ pub(super) fn mode(policy: &Policy) -> &'static str {
 
 fn active_words(view: &View) -> String {
     let n_live = view.outlook.n_live;
-    match cap(view) {
-        Some(cap) => format!("{n_live} of {cap} polecats, {} free", free(view).unwrap_or(0)),
-        None => format!("{n_live} {}, no cap", if n_live == 1 { "polecat" } else { "polecats" }),
+    let polecats = if n_live == 1 { "polecat" } else { "polecats" };
+    match (cap(view), guard(view)) {
+        (Some(cap), _) => format!("{n_live} of {cap} polecats, {} free", free(view).unwrap_or(0)),
+        (None, Some(guard)) => format!("{n_live} {polecats}, at most {guard} (`guards.max_agents`)"),
+        (None, None) => format!("{n_live} {polecats}, no cap"),
     }
 }
 
@@ -240,7 +242,12 @@ fn cap(view: &View) -> Option<usize> {
 }
 
 fn free(view: &View) -> Option<usize> {
-    cap(view).map(|cap| cap.saturating_sub(view.outlook.n_live))
+    cap(view).or(guard(view)).map(|cap| cap.saturating_sub(view.outlook.n_live))
+}
+
+/// What limits agents where no cap does.
+fn guard(view: &View) -> Option<usize> {
+    view.policy.caps.guard.filter(|_| cap(view).is_none())
 }
 
 /// What rules queued work, where that is not the scheduler's cap.
@@ -292,7 +299,7 @@ fn held_up_json(policy: &Policy, outlook: &Outlook) -> Vec<Value> {
     let troubles = outlook.state.troubles.iter().map(|(of, trouble)| {
         let (agent, rig) = match of {
             TroubleOf::Town => (None, None),
-            TroubleOf::Agent(name) => (Some(name), None),
+            TroubleOf::Agent(name) | TroubleOf::Program(name) => (Some(name), None),
             TroubleOf::Rig(name) => (None, Some(name)),
         };
         json!({ "code": "held-up", "agent": agent, "rig": rig, "message": trouble.reason,
@@ -375,21 +382,24 @@ pub(super) fn dispatch(context: &Context, args: &RunArgs, surface: Surface) -> R
         max_polecats: args.max_polecats.map(|n| n as usize),
         starts_queued: true,
     };
-    let mut dispatcher = once::dispatcher(&town, &context.actor());
     if context.is_dry_run() {
-        let mut settings = context.settings(&town)?;
+        let mut store = context.open(&town)?;
+        let mut dispatcher = once::dispatcher(&town, &mut store, &context.actor());
+        let mut settings = context.settings_in(&town, &mut store)?;
         settings.limit_once(limits);
-        let (policy, mut store) = (settings.policy(town.root()), context.open(&town)?);
+        let policy = settings.policy(town.root());
         let before = store.outlook(&policy, context.now())?;
-        let mut claimant = dispatcher.claimant(&policy, PerSide::both(None));
-        let rehearsed =
-            store.advance(&gt_store::Findings::default(), &policy, Some(&mut claimant), &context.stamp())?;
+        let rehearsed = dispatcher.claim_by(&settings, &policy, PerSide::both(None), 0, |claimant| {
+            store.advance(&gt_store::Findings::default(), &policy, Some(claimant), &context.stamp())
+        })?;
         let report = PassReport { started: rehearsed.claimed, ..PassReport::default() };
         return show_run(context, &Ran { before, after: None, report, waited: false, surface });
     }
     let whole = take_run(context, &town)?;
     let mut store = context.open(&town)?;
-    let turn = Turn::take(dispatcher.around(), &town, limits)?;
+    let mut dispatcher = once::dispatcher(&town, &mut store, &context.actor());
+    context.note_config(&town, &mut store);
+    let turn = Turn::take(dispatcher.around(), &town, &mut store, limits)?;
     let (waited, policy) = (whole.waited || turn.waited(), turn.settings.policy(town.root()));
     once::settle(&mut dispatcher, &mut store, &turn.settings)?;
     let before = store.outlook(&policy, context.now())?;
@@ -442,6 +452,12 @@ impl Ran {
         self.after.as_ref().unwrap_or(&self.before)
     }
 
+    /// The pause, if something waits for its end.
+    fn pause(&self) -> Option<&gt_core::explain::Reason> {
+        let mut reasons = self.last().scheduled.iter().flat_map(|one| &one.reasons);
+        reasons.find(|reason| reason.code == "paused")
+    }
+
     /// Why the first of them waits.
     fn reason(&self) -> Option<&gt_core::explain::Reason> {
         self.last().scheduled.iter().find_map(|one| (!one.starts && !one.is_blocked()).then(|| one.reasons.first())?)
@@ -455,6 +471,7 @@ fn show_run(context: &Context, ran: &Ran) -> Result<ExitCode, Failure> {
         context.say(&run_text(ran, context.is_dry_run()))?;
     }
     Ok(match (ran.report.started.is_empty(), ran.n_left(), ran.report.failed.len()) {
+        (true, ..) if ran.pause().is_some() => Kind::NotNow.exit_code(),
         (true, 1.., _) => Kind::NotNow.exit_code(),
         (true, 0, 1..) => Kind::Refused.exit_code(),
         _ => ExitCode::SUCCESS,
@@ -476,6 +493,10 @@ fn run_text(ran: &Ran, is_dry: bool) -> String {
     }
     let (n_left, list) = (ran.n_left(), format!("{} list", ran.surface.command()));
     match (ran.report.started.is_empty() && ran.report.failed.is_empty(), n_left) {
+        (true, _) if let Some(pause) = ran.pause() => {
+            let (n, why) = (ran.last().scheduled.len(), ran.surface.words(&pause.message));
+            lines.push(format!("{} {n} scheduled {} waiting: {why}", paint(YELLOW, "⏸"), beads(n)));
+        }
         (true, 0) if ran.last().scheduled.is_empty() => lines.push("Nothing is scheduled.".to_owned()),
         (true, 0) => lines.push(format!("Nothing that is scheduled can start now: `{list}` says why.")),
         (true, n) => {

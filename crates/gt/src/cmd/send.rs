@@ -8,8 +8,9 @@ use gt_core::lane::POLECAT;
 use gt_core::session::{TEXT_BYTES_MAX, TurnOutcome};
 use gt_core::text::{many_lines, one_line};
 use gt_engine::Town;
-use gt_engine::agents::find_for_turns;
+use gt_engine::agents::{self, find_for_turns};
 use gt_engine::settings::Settings;
+use gt_engine::sling::BadRequest;
 use gt_engine::talk::{self, Attendant, Taken};
 use gt_store::{Address, NewMessage, SendOutcome, Sent, Store, TurnView};
 use serde_json::{Value, json};
@@ -64,6 +65,9 @@ pub(crate) struct SendArgs {
 pub(crate) fn run(context: &Context, args: SendArgs) -> Result<ExitCode, Failure> {
     let (town, mut store) = (context.town()?, context.store()?);
     let settings = context.settings(&town)?;
+    if let Some(agent) = args.agent.as_deref() {
+        require_agent(&settings, agent)?;
+    }
     for doubt in doubts(&args, &settings) {
         context.note(&format!("note: {doubt}"));
     }
@@ -99,6 +103,18 @@ pub(crate) fn run(context: &Context, args: SendArgs) -> Result<ExitCode, Failure
     }
 }
 
+/// An agent that does not exist or takes no turns would never answer.
+pub(crate) fn require_agent(settings: &Settings, name: &str) -> Result<(), Failure> {
+    if let Some(near) = agents::near(&settings.config, name) {
+        return Err(BadRequest::NoAgent { name: one_line(name), near }.into());
+    }
+    find_for_turns(&settings.config, name).map(drop).map_err(|why| {
+        let key = gt_engine::config::join(&["agents", name, "headless"]);
+        Failure::new(Kind::Refused, one_line(&why))
+            .hint(format!("as in `gt config set {key} '[\"bash\", \"turn.sh\"]'`"))
+    })
+}
+
 /// An answer that goes where nobody is would wait for ever.
 pub(crate) fn require_channel(settings: &Settings, name: &str) -> Result<(), Failure> {
     let known = settings.config.names("channels");
@@ -118,9 +134,7 @@ fn doubts(args: &SendArgs, settings: &Settings) -> Vec<String> {
         lane if lane == POLECAT => "the lane `polecat` is the scheduler's own, so it counts in `main`".to_owned(),
         lane => format!("there is no lane `{lane}`, so it counts in `main`: `gt lane set {lane} 4` makes one"),
     });
-    let agent = args.agent.as_deref().and_then(|agent| find_for_turns(&settings.config, agent).err());
-    let agent = agent.map(|why| format!("{}; the message waits until then", one_line(&why)));
-    [lane, agent].into_iter().flatten().collect()
+    lane.into_iter().collect()
 }
 
 fn from_stdin() -> Result<String, Failure> {
@@ -163,9 +177,10 @@ fn sent_off(
         1 => "; 1 other is ahead of it".to_owned(),
         n => format!("; {n} others are ahead of it"),
     };
+    let sent_to = if context.is_dry_run() { "Would send to" } else { "Sent to" };
     match sent.outcome {
-        SendOutcome::Queued => context.say(&format!("Sent to {key}{ahead}."))?,
-        SendOutcome::Collapsed => context.say(&format!("Sent to {key}, together with what you said just before."))?,
+        SendOutcome::Queued => context.say(&format!("{sent_to} {key}{ahead}."))?,
+        SendOutcome::Collapsed => context.say(&format!("{sent_to} {key}, together with what you said just before."))?,
         SendOutcome::Repeated => context.say(&format!("{key} has this message already; nothing was changed."))?,
         SendOutcome::Full => context.say(&format!(
             "{key} takes no more messages now: `gt session show {key}` shows what waits, `gt session stopall {key}` clears it."

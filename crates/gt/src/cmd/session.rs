@@ -252,8 +252,12 @@ fn set(context: &Context, args: &SetArgs) -> Result<(), Failure> {
             .hint("name it like `dm:anna` or `group:ops`"));
     }
     let changes = Changes::read(args)?;
-    if let Some(channel) = args.channel.as_deref().filter(|channel| *channel != "default") {
-        send::require_channel(&context.settings(&context.town()?)?, channel)?;
+    let named = |name: &Option<String>| name.clone().filter(|name| name != "default");
+    let (channel, agent) = (named(&args.channel), named(&args.agent));
+    if channel.is_some() || agent.is_some() {
+        let settings = context.settings(&context.town()?)?;
+        agent.map_or(Ok(()), |agent| send::require_agent(&settings, &agent))?;
+        channel.map_or(Ok(()), |channel| send::require_channel(&settings, &channel))?;
     }
     let mut store = context.store()?;
     if args.forget {

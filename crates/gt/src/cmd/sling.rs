@@ -8,7 +8,7 @@ use gt_core::plan::{PerSide, Policy, Side};
 use gt_engine::Town;
 use gt_engine::dispatch::PassReport;
 use gt_engine::once;
-use gt_engine::settings::{Limits, Settings};
+use gt_engine::settings::Limits;
 use gt_engine::sling::{self, Request};
 use gt_store::{Assignment, Sling, SlingOutcome, Slung, Store};
 use serde_json::{Value, json};
@@ -129,9 +129,9 @@ pub(super) fn queue(context: &Context, args: WorkArgs, commands: &'static [&'sta
 fn hand_over(context: &Context, request: &Request, how: How) -> Result<ExitCode, Failure> {
     refuse_polecat()?;
     let town = context.town()?;
-    let settings = Settings::load(&town)?;
-    let policy = settings.policy(town.root());
     let mut store = context.open(&town)?;
+    let settings = context.settings_in(&town, &mut store)?;
+    let policy = settings.policy(town.root());
     let meant = sling::understand(request, &town, &mut store, &settings, &context.stamp())?;
     let answers = carry_out(context, &town, &mut store, &meant, &policy, how)?;
     show(context, &answers, how)?;
@@ -141,12 +141,12 @@ fn hand_over(context: &Context, request: &Request, how: How) -> Result<ExitCode,
         context.note_missing_daemon(&town);
     }
     let is_in_vain = answers.iter().all(|answer| ["refused", "skipped"].contains(&answer.outcome));
-    let first = |is_it: fn(&&Answer) -> bool| answers.iter().find(is_it).filter(|_| is_in_vain);
-    let (refused, taken) = (first(|answer| answer.outcome == "refused"), first(|answer| answer.is_taken));
+    let refused = answers.iter().find(|answer| answer.outcome == "refused");
+    let taken = answers.iter().find(|answer| answer.is_taken);
     match (refused, taken, request.fire) {
         // Nobody reads the lines above: what the clock brought says in one why nothing came of it.
-        (Some(one), _, Some(_)) => Err(in_vain(Kind::Refused, one)),
-        (None, Some(one), Some(_)) => Err(in_vain(Kind::NotNow, one)),
+        (Some(one), _, Some(_)) if is_in_vain => Err(in_vain(Kind::Refused, one)),
+        (None, Some(one), Some(_)) if is_in_vain => Err(in_vain(Kind::NotNow, one)),
         (Some(_), _, None) => Ok(Kind::Refused.exit_code()),
         _ => Ok(ExitCode::SUCCESS),
     }
@@ -241,15 +241,16 @@ fn start_now(
     store: &mut Store,
     wanted: &Sling,
 ) -> Result<(Vec<Slung>, PassReport), Failure> {
-    let mut dispatcher = once::dispatcher(town, &context.actor());
+    let mut dispatcher = once::dispatcher(town, store, &context.actor());
     if !context.is_dry_run() {
         return Ok(once::sling(&mut dispatcher, store, wanted)?);
     }
-    let mut settings = Settings::load(town)?;
+    let mut settings = context.settings_in(town, store)?;
     settings.limit_once(Limits::default());
     let policy = settings.policy(town.root());
-    let mut claimant = dispatcher.claimant(&policy, PerSide::both(None));
-    let (slung, claimed) = store.sling(wanted, Some(&mut claimant), &context.stamp())?;
+    let (slung, claimed) = dispatcher.claim_by(&settings, &policy, PerSide::both(None), 0, |claimant| {
+        store.sling(wanted, Some(claimant), &context.stamp())
+    })?;
     Ok((slung, PassReport { started: claimed, ..PassReport::default() }))
 }
 
@@ -324,14 +325,15 @@ fn show(context: &Context, answers: &[Answer], how: How) -> Result<(), Failure> 
         return context.json(&json!({ "results": answers.iter().map(answer_json).collect::<Vec<_>>() }));
     }
     for answer in answers {
-        context.say(&answer_line(answer, how))?;
+        context.say(&answer_line(answer, how, context.is_dry_run()))?;
     }
     let is_new = |answer: &&Answer| answer.outcome != "already-scheduled";
     let mut convoys: Vec<&str> = answers.iter().filter(is_new).filter_map(|answer| answer.convoy.as_deref()).collect();
     convoys.sort_unstable();
     convoys.dedup();
     for convoy in convoys {
-        context.say(&paint(DIM, &format!("Tracked by convoy {convoy}.")))?;
+        let verb = if context.is_dry_run() { "Would be tracked" } else { "Tracked" };
+        context.say(&paint(DIM, &format!("{verb} by convoy {convoy}.")))?;
     }
     if answers.len() > 1 {
         context.say(&tally(answers, how))?;
@@ -349,7 +351,7 @@ pub(super) fn tally(answers: &[Answer], how: How) -> String {
     format!("{} beads: {}.", answers.len(), counts.collect::<Vec<_>>().join(", "))
 }
 
-pub(super) fn answer_line(answer: &Answer, how: How) -> String {
+pub(super) fn answer_line(answer: &Answer, how: How, is_dry: bool) -> String {
     let Answer { bead, title, .. } = answer;
     let title = gt_core::text::one_line(title);
     let rig = answer.rig.as_deref().unwrap_or("?");
@@ -358,7 +360,11 @@ pub(super) fn answer_line(answer: &Answer, how: How) -> String {
     match answer.outcome {
         "dispatched" => {
             let polecat = answer.polecat.as_deref().unwrap_or("somebody");
-            format!("{} {} is on it: {bead} {title} ({rig})", paint(GREEN, "▶"), paint(BOLD, polecat))
+            let (sign, polecat) = (paint(GREEN, "▶"), paint(BOLD, polecat));
+            if is_dry {
+                return format!("{sign} Would start {polecat} on {bead} {title} ({rig})");
+            }
+            format!("{sign} {polecat} is on it: {bead} {title} ({rig})")
         }
         "scheduled" => {
             let context = answer.context.as_deref().unwrap_or("?");
@@ -366,7 +372,13 @@ pub(super) fn answer_line(answer: &Answer, how: How) -> String {
             let (sign, verb) = if answer.has_failed {
                 (paint(YELLOW, "!"), "Could not start it, so it is scheduled:")
             } else {
-                (paint(GREEN, "✓"), if how == How::Queue { "Queued" } else { "Scheduled" })
+                let verb = match (how == How::Queue, is_dry) {
+                    (true, false) => "Queued",
+                    (true, true) => "Would queue",
+                    (false, false) => "Scheduled",
+                    (false, true) => "Would schedule",
+                };
+                (paint(GREEN, "✓"), verb)
             };
             format!("{sign} {verb} {bead} → {rig} (context: {context}){}", paint(DIM, &why))
         }
@@ -374,7 +386,9 @@ pub(super) fn answer_line(answer: &Answer, how: How) -> String {
             let context = answer.context.as_deref().unwrap_or("?");
             format!("○ {bead} is already scheduled (context: {context}); nothing was changed")
         }
+        "skipped" if is_dry => format!("{} Would skip {bead}: {why}", paint(YELLOW, "!")),
         "skipped" => format!("{} Skipped {bead}: {why}", paint(YELLOW, "!")),
+        _ if is_dry => format!("{} Would refuse {bead}: {why}", paint(YELLOW, "✗")),
         _ => format!("{} Refused {bead}: {why}", paint(YELLOW, "✗")),
     }
 }

@@ -7,11 +7,16 @@ use gt_core::explain;
 use gt_core::plan::Policy;
 use gt_core::text::one_line;
 use gt_core::time;
-use gt_engine::Town;
-use gt_engine::config::Config;
+use gt_engine::channels::{self, ChannelTrouble};
+use gt_engine::config::{self, Config, Dropped, How, Ineffective, is_missing};
+use gt_engine::in_force::{self, InForce};
 use gt_engine::lock::{Holder, Lock};
+use gt_engine::surroundings::Machine;
 use gt_engine::talk::shape;
-use gt_store::{ConvoyProgress, Job, JobOutlook, LaneFigure, MAYOR, Outlook, Plea, Session, UnderWay};
+use gt_engine::{Town, TownError};
+use gt_store::{
+    ConvoyProgress, DroppedLimit, Job, JobOutlook, LaneFigure, MAYOR, Outlook, Plea, Session, UnderWay, Via,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -53,7 +58,18 @@ struct Screen {
     under_way: BTreeMap<String, UnderWay>,
     now: Timestamp,
     n_ready: usize,
+    /// Whether a good config is known at all.
+    has_config: bool,
+    /// Why what is in force is not what the file says.
     config_problem: Option<String>,
+    /// Limits that were dropped lately.
+    dropped: Vec<(String, DroppedLimit)>,
+    /// Keys whose defaults have changed, to be shown once.
+    changed_defaults: Vec<String>,
+    /// Settings that have no effect.
+    ineffective: Vec<Ineffective>,
+    /// Channels that do not work.
+    channels: Vec<ChannelTrouble>,
 }
 
 pub(crate) fn run(context: &Context, _: &StatusArgs) -> Result<(), Failure> {
@@ -61,17 +77,33 @@ pub(crate) fn run(context: &Context, _: &StatusArgs) -> Result<(), Failure> {
     if context.wants_json() {
         return context.json(&screen_json(&screen));
     }
-    context.say(&screen_text(&screen))
+    context.say(&screen_text(&screen))?;
+    if !screen.changed_defaults.is_empty() {
+        context.open(&screen.town)?.forget_changed_defaults(&screen.changed_defaults, &context.stamp())?;
+    }
+    Ok(())
 }
 
 fn look(context: &Context) -> Result<Screen, Failure> {
     let town = context.town()?;
     let mut store = context.open(&town)?;
-    // A broken config is shown with the rest, since the daemon goes on with the last good one.
-    let (settings, config_problem) = match town.config_file().load() {
-        Ok(config) => (gt_engine::settings::Settings::new(config), None),
-        Err(error) => (gt_engine::settings::Settings::new(Config::default()), Some(gt_engine::chain(&error))),
+    // A broken config is shown with the rest, since the town goes on with the last good one.
+    let (config, has_config, config_problem) = match in_force::load(&town, &mut store, &*Machine::here()) {
+        Ok(InForce { config, notice, .. }) => (config, true, notice.map(|notice| notice.words())),
+        Err(TownError::Config(error)) => (Config::default(), false, Some(gt_engine::chain(&error))),
+        Err(error) => return Err(error.into()),
     };
+    let names = in_force::known_names(&town, &mut store, &config)?;
+    // The limits of a rig do not matter once it is removed.
+    let matters = |one: &DroppedLimit| is_missing(&config, &one.key, &one.was) && !names.is_of_missing_rig(&one.key);
+    let of = |one: DroppedLimit| {
+        let how = if one.via == Via::File { How::InFile } else { How::ByCommand };
+        (Dropped::of(&config, &one.key, &one.was, how).to_string(), one)
+    };
+    let dropped = store.dropped_limits(context.now())?.into_iter().filter(matters).map(of).collect();
+    let ineffective = config::ineffective(&config, &names);
+    let channels = channels::troubles(&town, &config, &mut store)?;
+    let settings = gt_engine::settings::Settings::new(config);
     let policy = settings.policy(town.root());
     let outlook = store.outlook(&policy, context.now())?;
     let workers = polecat::workers(&town, &mut store, &settings)?;
@@ -98,16 +130,24 @@ fn look(context: &Context) -> Result<Screen, Failure> {
         jobs: store.job_outlook(limit)?,
         under_way: store.under_way()?,
         now: context.now(),
+        has_config,
         config_problem,
+        dropped,
+        changed_defaults: store.changed_defaults()?,
+        ineffective,
+        channels,
     })
 }
 
 fn screen_text(screen: &Screen) -> String {
     let mut parts = vec![head(screen)];
+    parts.extend(changed_defaults(screen));
     parts.extend(needs(screen));
+    parts.extend(dropped_limits(screen));
     parts.push(running(screen));
     parts.push(waiting(screen));
     parts.extend(merging(screen));
+    parts.extend(salvaged(screen));
     parts.extend(convoys(screen));
     parts.extend(sessions(screen));
     parts.extend(jobs(screen));
@@ -120,23 +160,30 @@ fn head(screen: &Screen) -> String {
         Some(_) => paint(GREEN, "daemon runs"),
         None => paint(YELLOW, "no daemon: `gt daemon start`"),
     };
-    let slots = match (screen.policy.caps.town, screen.outlook.capacity) {
-        (Some(cap), Some(free)) => format!("{} of {cap} slots taken, {} free", screen.outlook.n_live, free.max(0)),
-        _ => format!("{} running, no cap", screen.outlook.n_live),
-    };
-    let slots = match screen.config_problem {
-        None => format!("{slots}, {} dispatch", mode(&screen.policy)),
-        Some(_) => format!("{} running; the caps are not known until the config is mended", screen.outlook.n_live),
-    };
+    let agents = agents_words(screen);
     let root = screen.town.root().display();
     let mut lines = vec![format!("{}  {daemon}", paint(BOLD, &root.to_string()))];
-    lines.push(slots);
+    lines.push(agents);
     if let Some(pause) = &screen.outlook.state.pause {
         let why = pause.reason.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
         let words = format!("PAUSED by {} since {}{why}", pause.by, time::format(pause.at));
         lines.push(paint(YELLOW, &words));
     }
     lines.join("\n")
+}
+
+/// How many agents run, and how many may.
+fn agents_words(screen: &Screen) -> String {
+    let n = screen.outlook.n_live;
+    let running = if n == 1 { "1 agent running".to_owned() } else { format!("{n} agents running") };
+    match (screen.policy.caps.town, screen.policy.caps.guard) {
+        _ if !screen.has_config => format!("{running}; the caps are not known until the config is mended"),
+        (Some(cap), _) => format!("{n} of {cap} agents running"),
+        // The queue has a cap of its own.
+        (None, Some(guard)) if n > guard => format!("{running}; no more are slung above {guard} (`guards.max_agents`)"),
+        (None, Some(guard)) => format!("{running}, at most {guard} (`guards.max_agents`)"),
+        (None, None) => format!("{running}, no cap"),
+    }
 }
 
 /// A part of the screen: its title, its first lines, and how many more there are.
@@ -150,6 +197,24 @@ fn part(title: &str, lines: Vec<String>, n_total: usize) -> String {
     text.join("\n")
 }
 
+/// What works differently than when the town was made.
+fn changed_defaults(screen: &Screen) -> Option<String> {
+    let words = |key: &String| match key.as_str() {
+        "guards.max_agents" => {
+            "at most 16 agents run at once while no cap is set: `gt config set guards.max_agents 0` lifts that"
+                .to_owned()
+        }
+        "rigs.NAME.push" => {
+            "merged work of rigs that you added by path is not pushed: `gt config set rigs.NAME.push true` pushes it"
+                .to_owned()
+        }
+        key => format!("the default of `{key}`"),
+    };
+    let lines: Vec<String> = screen.changed_defaults.iter().map(|key| format!("  {}", words(key))).collect();
+    let n = lines.len();
+    (n > 0).then(|| part("New defaults, shown once", lines, n))
+}
+
 fn needs(screen: &Screen) -> Option<String> {
     let sign = paint(RED, "!");
     let mut lines = Vec::new();
@@ -159,7 +224,7 @@ fn needs(screen: &Screen) -> Option<String> {
     }
     lines.extend(screen.config_problem.iter().map(|problem| format!("  {sign} {problem}")));
     for (who, trouble) in &screen.outlook.state.troubles {
-        lines.push(format!("  {sign} {who} is held up until {}: {}", time::format(trouble.until), trouble.reason));
+        lines.push(format!("  {sign} {}", who.sentence(trouble, screen.now)));
     }
     lines.extend(screen.policy.guards.iter().map(|guard| format!("  {sign} {}", guard.message)));
     for plea in &screen.pleas {
@@ -185,8 +250,23 @@ fn needs(screen: &Screen) -> Option<String> {
         1 => lines.push(format!("  {sign} 1 letter was not read: `gt mail inbox`")),
         n => lines.push(format!("  {sign} {n} letters were not read: `gt mail inbox`")),
     }
+    for one in &screen.channels {
+        lines.push(format!("  {sign} {}\n      {}", one.message, paint(DIM, &one.hint)));
+    }
+    // Last: nothing waits for these.
+    let weak = paint(YELLOW, "!");
+    let words = |one: &Ineffective| format!("  {weak} {one}\n      {}", paint(DIM, &one.hint));
+    lines.extend(screen.ineffective.iter().map(words));
     let n = lines.len();
     (n > 0).then(|| part("Needs a person", lines, n))
+}
+
+/// Limits that no longer hold. They need a person only if they were dropped by mistake.
+fn dropped_limits(screen: &Screen) -> Option<String> {
+    let line = |(words, one): &(String, DroppedLimit)| format!("  {words} {}", time::ago(one.at, screen.now));
+    let lines: Vec<String> = screen.dropped.iter().map(line).collect();
+    let n = lines.len();
+    (n > 0).then(|| part("Limits dropped in the last 24 h", lines, n))
 }
 
 fn running(screen: &Screen) -> String {
@@ -211,9 +291,10 @@ fn waiting(screen: &Screen) -> String {
         return paint(DIM, &format!("Nothing is scheduled.{ready}"));
     }
     let line = |one: &gt_store::Scheduled| {
-        let next = match screen.config_problem {
-            None => explain::next_start(screen.policy.has_batch(one.is_queued)),
-            Some(_) => "when it starts is not known until the config is mended",
+        let next = if screen.has_config {
+            explain::next_start(screen.policy.has_batch(one.is_queued))
+        } else {
+            "when it starts is not known until the config is mended"
         };
         let why = one.reasons.first().map_or(next, |reason| reason.message.as_str());
         let sign = if one.is_blocked() { paint(YELLOW, "⏸") } else { "○".to_owned() };
@@ -229,11 +310,16 @@ fn merging(screen: &Screen) -> Option<String> {
     (n_total > 0).then(|| part("Merging", lines, n_total))
 }
 
+/// Worktrees that go by themselves: nobody has to do anything about them.
+fn salvaged(screen: &Screen) -> Option<String> {
+    let salvaged = screen.workers.iter().filter(|worker| worker.state == "salvaged");
+    let lines: Vec<String> = salvaged.map(|worker| format!("  {}", polecat::line(worker, 0))).collect();
+    let n_total = lines.len();
+    (n_total > 0).then(|| part("Salvaged worktrees", lines, n_total))
+}
+
 fn convoys(screen: &Screen) -> Option<String> {
-    let line = |convoy: &ConvoyProgress| {
-        let ConvoyProgress { id, title, n_done, n_total, .. } = convoy;
-        format!("  {id}  {n_done}/{n_total} done  {}", one_line(title))
-    };
+    let line = |convoy: &ConvoyProgress| format!("  {}  {}  {}", convoy.id, convoy.words(), one_line(&convoy.title));
     let lines = screen.convoys.iter().map(line).collect();
     (screen.n_convoys > 0).then(|| part("Convoys", lines, screen.n_convoys as usize))
 }
@@ -293,9 +379,21 @@ fn screen_json(screen: &Screen) -> Value {
         "unread_mail": screen.n_unread,
         "needs": screen.pleas.iter().map(|plea| json!({ "bead": plea.bead, "reason": plea.reason }))
             .collect::<Vec<_>>(),
+        "salvaged": screen.workers.iter().filter(|worker| worker.state == "salvaged").map(polecat::worker_json)
+            .collect::<Vec<_>>(),
         "merging": refinery::queue_json(&screen.merging),
         "guards": screen.policy.guards.iter().map(|guard| &guard.message).collect::<Vec<_>>(),
+        "channels": screen.channels.iter().map(|one| json!({
+            "channel": one.channel, "message": one.message, "hint": one.hint,
+        })).collect::<Vec<_>>(),
         "config_problem": screen.config_problem,
+        "changed_defaults": screen.changed_defaults,
+        "config_warnings": screen.ineffective.iter().map(|one| json!({
+            "key": one.key, "message": one.to_string(), "hint": one.hint,
+        })).collect::<Vec<_>>(),
+        "config_dropped": screen.dropped.iter().map(|(_, one)| json!({
+            "key": one.key, "was": one.was, "via": one.via.as_str(), "at": time::format(one.at),
+        })).collect::<Vec<_>>(),
         "sessions": screen.sessions.iter().map(|session| json!({
             "key": session.key, "running": session.n_live, "waiting": session.n_waiting,
         })).collect::<Vec<_>>(),

@@ -1,5 +1,7 @@
 //! `gt trace`: what a run was asked, answered, used and failed with. // SPEC L5
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use gt_core::agent::Usage;
 use gt_core::run::Outcome;
@@ -94,6 +96,11 @@ impl Trace {
         self.run.end_reason.as_deref().filter(|_| is_failure)
     }
 
+    /// Its log, unless that is gone: pruned, or all of it was the answer.
+    fn log(&self, town: &Town) -> Option<PathBuf> {
+        Some(town.log_path(&self.run.id)).filter(|log| log.exists())
+    }
+
     fn text(&self, town: &Town) -> String {
         let run = &self.run;
         let at = |at: Option<Timestamp>| at.map(time::format);
@@ -126,7 +133,7 @@ impl Trace {
                     None => state.clone(),
                 }),
             ),
-            ("log", Some(town.log_path(&run.id).display().to_string())),
+            ("log", self.log(town).map(|log| log.display().to_string())),
         ];
         let mut text = paint(BOLD, &run.id);
         for (name, value) in fields {
@@ -170,7 +177,7 @@ impl Trace {
             "prompt": self.turn.as_ref().map(|turn| &turn.text),
             "reply": self.turn.as_ref().filter(|_| is_last).and_then(|turn| turn.reply.as_ref()),
             "delivery": self.delivery.as_ref().map(|(state, _)| state),
-            "log": town.log_path(&run.id),
+            "log": self.log(town),
         })
     }
 }

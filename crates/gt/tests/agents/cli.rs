@@ -55,13 +55,16 @@ pub(crate) struct Setup<'a> {
     pub(crate) url: &'a str,
 }
 
-/// The directory with the programs, or nothing where the tests are to be skipped.
-pub(crate) fn programs() -> Option<PathBuf> {
-    let named = std::env::var_os(VARIABLE).filter(|dir| !dir.is_empty());
-    if named.is_none() {
-        eprintln!("skipped: {VARIABLE} is not set; `cargo xtask test --with-agents` installs the agents");
-    }
-    named.map(PathBuf::from)
+/// The directory with the programs. These tests are built only where the agents are asked for, so they have to be there.
+pub(crate) fn programs() -> PathBuf {
+    named(VARIABLE)
+}
+
+/// What a variable names that `cargo xtask test --with-agents` sets.
+pub(crate) fn named(variable: &str) -> PathBuf {
+    let named = std::env::var_os(variable).filter(|path| !path.is_empty());
+    let named = named.unwrap_or_else(|| panic!("{variable} is not set: run `cargo xtask test --with-agents`"));
+    PathBuf::from(named)
 }
 
 impl Cli {
@@ -170,7 +173,7 @@ fn codex_config(url: &str) -> String {
 
 #[test]
 fn where_the_variable_is_set_the_agents_are_there() {
-    let Some(dir) = programs() else { return };
+    let dir = programs();
     for cli in Cli::ALL {
         let program = dir.join(cli.name());
         assert!(program.is_file(), "{VARIABLE} is set, but there is no {}", program.display());

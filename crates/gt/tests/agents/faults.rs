@@ -15,7 +15,7 @@ fn first(answer: Answer) -> Script {
 
 #[test]
 fn claude_that_may_not_act_is_not_believed_when_it_says_done() {
-    let Some((shop, end)) = one_that_may_not_act_is_not_believed(Cli::Claude) else { return };
+    let (shop, end) = one_that_may_not_act_is_not_believed(Cli::Claude);
     let said = shop.said(&end);
     let result = said.iter().rfind(|line| line["type"] == "result").expect("it said how it ended");
     assert_eq!(result["is_error"], false, "{result}");
@@ -24,28 +24,28 @@ fn claude_that_may_not_act_is_not_believed_when_it_says_done() {
 
 #[test]
 fn codex_that_may_not_act_is_not_believed_when_it_says_done() {
-    let Some((shop, end)) = one_that_may_not_act_is_not_believed(Cli::Codex) else { return };
+    let (shop, end) = one_that_may_not_act_is_not_believed(Cli::Codex);
     let said = shop.said(&end);
     assert!(said.iter().any(|line| line["type"] == "turn.completed"), "{said:?}");
     assert!(shop.questions("gt-a")[1].contains("approval policy is Never"), "{}", shop.logs());
 }
 
 /// An agent without a terminal cannot ask: it is refused, goes on, and ends as if all were well.
-fn one_that_may_not_act_is_not_believed(cli: Cli) -> Option<(Workshop, Value)> {
+fn one_that_may_not_act_is_not_believed(cli: Cli) -> (Workshop, Value) {
     let answers = vec![Answer::Escalate(WORK.to_owned()), Answer::Text("All done.".to_owned())];
-    let shop = Workshop::open(Script::default().with("gt-a", answers), Rights::Few)?;
+    let shop = Workshop::open(Script::default().with("gt-a", answers), Rights::Few);
     shop.fleet.set("witness.redispatch_cooldown", "1h");
     shop.sling(cli, "gt-a");
     let end = shop.await_end("gt-a", 1);
     assert_eq!((&end["data"]["outcome"], &end["data"]["exit_code"]), (&"died".into(), &0.into()), "{}", shop.logs());
     assert_eq!(shop.committed(&end, "gt-a.txt"), None);
     assert_eq!(shop.status_of("gt-a"), "open");
-    Some((shop, end))
+    (shop, end)
 }
 
 #[test]
 fn a_limit_of_claude_holds_it_up_until_the_time_it_tells_and_costs_nothing() {
-    let Some((shop, limited)) = a_limit_holds_up_and_costs_nothing(Cli::Claude, Cli::Codex) else { return };
+    let (shop, limited) = a_limit_holds_up_and_costs_nothing(Cli::Claude, Cli::Codex);
     let said = shop.said(&limited);
     let event = said.iter().find(|line| line["type"] == "rate_limit_event").expect("it tells of the limit");
     let resets_at = event["rate_limit_info"]["resetsAt"].as_i64().expect("it tells when");
@@ -57,23 +57,23 @@ fn a_limit_of_claude_holds_it_up_until_the_time_it_tells_and_costs_nothing() {
 
 #[test]
 fn a_limit_of_codex_holds_it_up_and_costs_nothing() {
-    let Some((shop, limited)) = a_limit_holds_up_and_costs_nothing(Cli::Codex, Cli::Claude) else { return };
+    let (shop, limited) = a_limit_holds_up_and_costs_nothing(Cli::Codex, Cli::Claude);
     let reason = limited["data"]["reason"].as_str().expect("a text");
     assert!(reason.contains("hit your usage limit"), "{}", shop.logs());
 }
 
-fn a_limit_holds_up_and_costs_nothing(cli: Cli, other: Cli) -> Option<(Workshop, Value)> {
+fn a_limit_holds_up_and_costs_nothing(cli: Cli, other: Cli) -> (Workshop, Value) {
     let script = first(Answer::Limit(3600)).with("gt-b", Script::working());
-    let shop = Workshop::open(script, Rights::All)?;
+    let shop = Workshop::open(script, Rights::All);
     shop.sling(cli, "gt-a");
     let limited = shop.assert_limit_is_survived(cli, other);
     assert_eq!(limited["data"]["exit_code"], 1, "{limited}");
-    Some((shop, limited))
+    (shop, limited)
 }
 
 #[test]
 fn a_limit_that_has_passed_is_forgotten_by_itself() {
-    let Some(shop) = Workshop::open(first(Answer::Limit(2)), Rights::All) else { return };
+    let shop = Workshop::open(first(Answer::Limit(2)), Rights::All);
     shop.sling(Cli::Claude, "gt-a");
     assert_eq!(shop.await_end("gt-a", 1)["data"]["outcome"], "rate-limited", "{}", shop.logs());
     assert_eq!(shop.await_end("gt-a", 2)["data"]["outcome"], "completed", "{}", shop.logs());
@@ -83,10 +83,10 @@ fn a_limit_that_has_passed_is_forgotten_by_itself() {
 
 /// Two beads of which one meets a model that does not know the key, the other one that has too much to do. Each has an
 /// account of its own, so that neither holds up the other.
-fn refused(cli: Cli) -> Option<[Vec<Value>; 2]> {
+fn refused(cli: Cli) -> [Vec<Value>; 2] {
     let script = Script::default().with("gt-a", vec![Answer::Unauthorised]).with("gt-b", vec![Answer::Overloaded]);
-    let shop = Workshop::open(script, Rights::All)?;
-    Some([("gt-a", "auth"), ("gt-b", "overloaded")].map(|(bead, failure)| {
+    let shop = Workshop::open(script, Rights::All);
+    [("gt-a", "auth"), ("gt-b", "overloaded")].map(|(bead, failure)| {
         shop.fleet.hold(&[bead]);
         shop.gt(&["sling", bead, "--agent", cli.name(), "--account", bead]);
         let end = shop.await_end(bead, 1);
@@ -94,13 +94,13 @@ fn refused(cli: Cli) -> Option<[Vec<Value>; 2]> {
         assert_eq!((&data["outcome"], &data["failure"]), (&"agent-unable".into(), &failure.into()), "{end}");
         assert_eq!(data["exit_code"], 1, "{end}");
         shop.said(&end)
-    }))
+    })
 }
 
 /// The line that tells how it ended calls itself a success; what tells the truth is beside that word.
 #[test]
 fn claude_tells_a_refused_key_from_a_model_that_is_busy() {
-    let Some(said) = refused(Cli::Claude) else { return };
+    let said = refused(Cli::Claude);
     for (said, error, status) in [(&said[0], "authentication_failed", 401), (&said[1], "overloaded", 529)] {
         let retry = said.iter().find(|line| line["subtype"] == "api_retry").expect("it tries again");
         assert_eq!((&retry["error"], &retry["error_status"]), (&error.into(), &status.into()), "{retry}");
@@ -112,7 +112,7 @@ fn claude_tells_a_refused_key_from_a_model_that_is_busy() {
 
 #[test]
 fn codex_tells_a_refused_key_from_a_model_that_is_busy() {
-    let Some(said) = refused(Cli::Codex) else { return };
+    let said = refused(Cli::Codex);
     for (said, words) in [(&said[0], "401 Unauthorized"), (&said[1], "at capacity")] {
         let failed = said.iter().rfind(|line| line["type"] == "turn.failed").expect("it tells that it failed");
         let message = failed["error"]["message"].as_str().expect("a text");
@@ -132,7 +132,7 @@ fn a_codex_that_is_killed_is_followed_by_another() {
 
 /// Only the first process is killed. Codex has a second one, which would stay.
 fn one_that_is_killed_is_followed_by_another(cli: Cli) {
-    let Some(shop) = Workshop::open(first(Answer::Hang), Rights::All) else { return };
+    let shop = Workshop::open(first(Answer::Hang), Rights::All);
     shop.fleet.set("witness.redispatch_cooldown", "0s");
     shop.sling(cli, "gt-a");
     shop.await_questions("gt-a", 1);
@@ -161,7 +161,7 @@ fn an_answer_that_is_cut_off_is_the_business_of_codex() {
 }
 
 fn an_answer_that_is_cut_off_costs_no_run(cli: Cli) {
-    let Some(shop) = Workshop::open(first(Answer::Cut), Rights::All) else { return };
+    let shop = Workshop::open(first(Answer::Cut), Rights::All);
     shop.sling(cli, "gt-a");
     let end = shop.await_end("gt-a", 1);
     assert_eq!(end["data"]["outcome"], "completed", "{}", shop.logs());

@@ -11,14 +11,10 @@ const VARIABLE: &str = "GT_TEST_OPENAI";
 
 #[test]
 fn the_official_client_holds_a_streamed_conversation() {
-    let Some(python) = std::env::var_os(VARIABLE).filter(|python| !python.is_empty()) else {
-        eprintln!("skipped: {VARIABLE} is not set; `cargo xtask test --with-agents` installs the client");
-        return;
-    };
     let place = Place::new(WAITS);
     let script = place.fleet.home("client.py");
     std::fs::write(&script, include_str!("openai.py")).expect("the home can be written");
-    let mut client = place.fleet.town.command(python);
+    let mut client = place.fleet.town.command(crate::cli::named(VARIABLE));
     client.arg(script).arg(format!("http://{}/v1", place.address())).arg(place.token()).arg(place.fleet.home("gate"));
     let output = client.stdin(Stdio::null()).output().expect("python can be started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

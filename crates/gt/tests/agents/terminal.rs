@@ -9,12 +9,9 @@ use crate::cli::{Cli, Place, Rights};
 use crate::fleet::count;
 use crate::workshop::Workshop;
 
-fn open(script: Script, rights: Rights) -> Option<Workshop> {
-    let is_there = std::process::Command::new("tmux").arg("-V").output().is_ok();
-    if !is_there {
-        eprintln!("skipped: no `tmux` to make a terminal with");
-        return None;
-    }
+fn open(script: Script, rights: Rights) -> Workshop {
+    let tmux = std::process::Command::new("tmux").arg("-V").output();
+    assert!(tmux.is_ok(), "no `tmux` to make a terminal with");
     Workshop::open_at(Place::Terminal, script, rights)
 }
 
@@ -62,7 +59,7 @@ fn codex_on_a_screen_takes_a_bead_to_merged_and_is_ended() {
 
 /// What it has used is not in its hooks, but in the record that it keeps itself.
 fn takes_a_bead_to_merged_and_is_ended(cli: Cli) {
-    let Some(shop) = open(Script::work(), Rights::All) else { return };
+    let shop = open(Script::work(), Rights::All);
     shop.fleet.set("default_agent", cli.name());
     shop.fleet.hold(&["gt-a"]);
     shop.gt(&["sling", "gt-a"]);
@@ -76,7 +73,7 @@ fn takes_a_bead_to_merged_and_is_ended(cli: Cli) {
 /// The home that several share is nobody's channel: each ends its own bead, and leaves nothing in the background.
 #[test]
 fn several_of_one_home_end_each_its_own_bead() {
-    let Some(shop) = open(Script::work(), Rights::All) else { return };
+    let shop = open(Script::work(), Rights::All);
     let beads = ["gt-a", "gt-b", "gt-c"].map(str::to_owned);
     shop.sling(Cli::Codex, "gt-a");
     // A home that was never used is set up by whoever comes first; of several who come at once one fails.
@@ -107,7 +104,7 @@ fn codex_on_a_screen_asks_is_shown_as_waiting_and_goes_on_when_it_is_allowed() {
 
 fn asks_is_shown_as_waiting_and_goes_on(cli: Cli, yes: &str) {
     let answers = vec![Answer::Escalate(WORK.to_owned()), Answer::Text("All done.".to_owned())];
-    let Some(shop) = open(Script::default().with("gt-a", answers), Rights::Few) else { return };
+    let shop = open(Script::default().with("gt-a", answers), Rights::Few);
     shop.sling(cli, "gt-a");
     shop.await_waiting("approval");
     let why = shop.gt(&["explain", "gt-a"]).stdout;
@@ -134,7 +131,7 @@ fn a_limit_of_codex_on_a_screen_holds_it_up_and_costs_nothing() {
 fn a_limit_on_a_screen_holds_up_and_costs_nothing(cli: Cli, other: Cli) {
     let answers = [vec![Answer::Limit(3600)], Script::working()].concat();
     let script = Script::default().with("gt-a", answers).with("gt-b", Script::working());
-    let Some(shop) = open(script, Rights::All) else { return };
+    let shop = open(script, Rights::All);
     shop.sling(cli, "gt-a");
     shop.fleet.until_events("run.waiting", Some("gt-a"), 1);
     assert_eq!(shop.worker()["waiting_for"], "limit");
@@ -154,7 +151,7 @@ fn a_codex_on_a_screen_whose_processes_are_killed_is_followed_by_another() {
 
 fn one_whose_processes_are_killed_is_followed_by_another(cli: Cli) {
     let answers = [vec![Answer::Hang], Script::working()].concat();
-    let Some(shop) = open(Script::default().with("gt-a", answers), Rights::All) else { return };
+    let shop = open(Script::default().with("gt-a", answers), Rights::All);
     shop.fleet.set("witness.redispatch_cooldown", "0s");
     shop.sling(cli, "gt-a");
     shop.await_questions("gt-a", 1);
@@ -179,7 +176,7 @@ fn codex_that_asks_whether_to_trust_a_directory_is_shown_as_waiting() {
 
 /// It tells nobody. That its hooks are silent is what there is to go by.
 fn one_that_asks_for_trust_is_shown_as_waiting(cli: Cli) {
-    let Some(shop) = open(Script::work(), Rights::None) else { return };
+    let shop = open(Script::work(), Rights::None);
     shop.sling(cli, "gt-a");
     shop.fleet.until_seen("the question", || shop.screen().to_lowercase().contains("trust this folder"));
     assert_eq!(shop.worker()["state"], "working");

@@ -17,7 +17,7 @@ fn trace(shop: &Workshop) -> Value {
 }
 
 fn check(cli: Cli) {
-    let Some(shop) = Workshop::open(script(), Rights::All) else { return };
+    let shop = Workshop::open(script(), Rights::All);
     shop.fleet.set("sessions.debounce_ms", "0");
     let send = |text: &str| shop.gt(&["send", "dm:a", text, "--agent", cli.name(), "--wait"]).stdout;
     assert_eq!(send("Have you seen the red-kite?").trim(), "The first answer.", "{}", shop.logs());
@@ -48,7 +48,7 @@ fn codex_answers_and_goes_on_with_its_conversation() {
 
 /// The agent has forgotten, or was installed anew: the message is answered all the same.
 fn check_lost(cli: Cli) {
-    let Some(shop) = Workshop::open(script(), Rights::All) else { return };
+    let shop = Workshop::open(script(), Rights::All);
     shop.fleet.set("sessions.debounce_ms", "0");
     let send = |text: &str| shop.gt(&["send", "dm:a", text, "--agent", cli.name(), "--wait"]).stdout;
     send("Have you seen the red-kite?");

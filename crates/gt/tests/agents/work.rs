@@ -16,7 +16,7 @@ fn codex_takes_a_bead_from_sling_to_merged() {
 }
 
 fn takes_a_bead_from_sling_to_merged(cli: Cli) {
-    let Some(shop) = Workshop::open(Script::work(), Rights::All) else { return };
+    let shop = Workshop::open(Script::work(), Rights::All);
     shop.fleet.set("default_agent", cli.name());
     shop.fleet.hold(&["gt-a"]);
     shop.gt(&["sling", "gt-a"]);
@@ -38,7 +38,7 @@ fn takes_a_bead_from_sling_to_merged(cli: Cli) {
 
 #[test]
 fn both_work_side_by_side_within_the_cap() {
-    let Some(shop) = Workshop::open(Script::work(), Rights::All) else { return };
+    let shop = Workshop::open(Script::work(), Rights::All);
     shop.fleet.set("scheduler.max_polecats", "2");
     let work = [(Cli::Claude, "gt-a"), (Cli::Codex, "gt-b"), (Cli::Claude, "gt-c"), (Cli::Codex, "gt-d")];
     let beads = work.map(|(cli, bead)| {

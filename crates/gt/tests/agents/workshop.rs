@@ -3,7 +3,6 @@
 use std::fs;
 
 use gt_model::{Model, Script};
-use gt_runtime::terminal::Server;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -14,31 +13,20 @@ use crate::town::Answer;
 pub(crate) struct Workshop {
     // Dropped first: it ends the agents, which would else find their model gone.
     pub(crate) fleet: Fleet,
-    _screens: Screens,
     model: Model,
     /// Where programs are found, as in the shell of a user who has installed the agents.
     path: String,
 }
 
-/// The town's tmux server, which does not outlive the test.
-struct Screens(Server);
-
-impl Drop for Screens {
-    fn drop(&mut self) {
-        // There is none, unless a test needed it.
-        self.0.command().arg("kill-server").output().ok();
-    }
-}
-
 impl Workshop {
-    /// A town with a daemon, whose agents print what they do; nothing where no agents are installed.
-    pub(crate) fn open(script: Script, rights: Rights) -> Option<Workshop> {
+    /// A town with a daemon, whose agents print what they do.
+    pub(crate) fn open(script: Script, rights: Rights) -> Workshop {
         Workshop::open_at(Place::Process, script, rights)
     }
 
     /// The same with agents at a place; each works in a worktree of its own.
-    pub(crate) fn open_at(place: Place, script: Script, rights: Rights) -> Option<Workshop> {
-        let programs = programs()?;
+    pub(crate) fn open_at(place: Place, script: Script, rights: Rights) -> Workshop {
+        let programs = programs();
         let model = Model::serve(script).expect("there is a free port");
         let fleet = Fleet::new("exit 1");
         let (home, town, url) = (fleet.town.home(), fleet.town.root(), model.url());
@@ -47,12 +35,9 @@ impl Workshop {
         fleet.town.write("town.toml", config);
         fleet.set("rigs.shop.isolation", "worktree");
         fleet.set("runtime", place.runtime());
-        // What else the machine does is not what is tested.
-        fleet.set("guards.load_per_core", "1000");
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("it is text"));
         fleet.start_daemon_with(&[("PATH", &path)]);
-        let screens = Screens(Server::of(&fleet.town.path(".gt/keeper")));
-        Some(Workshop { fleet, _screens: screens, model, path })
+        Workshop { fleet, model, path }
     }
 
     /// Gives a new bead to an agent.
@@ -128,7 +113,7 @@ impl Workshop {
         let limited = self.await_end("gt-a", 1);
         assert_eq!(limited["data"]["outcome"], "rate-limited", "{limited}");
         let why = self.gt(&["explain", "gt-a"]).stdout;
-        let held_up = format!("agent `{}` is held up until ", cli.name());
+        let held_up = format!("agent `{}` is held up: ", cli.name());
         assert!(why.contains(&held_up) && why.contains("it is rate limited"), "{why}");
         self.fleet.hold(&["gt-b"]);
         // Not merged: Claude tells its model of the latest commits, and the script would take the one bead for the other.

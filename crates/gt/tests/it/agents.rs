@@ -77,7 +77,7 @@ fn a_run_that_waits_for_an_approval_is_shown_first_and_goes_on_when_it_was_answe
     snapshot!(session(answers), @r"
     $ gt status
     [TOWN]  daemon runs (process [PID])
-    1 of 5 slots taken, 4 free, deferred dispatch
+    1 of 5 agents running
 
     Needs a person (1)
       ! ● shop/Toast  waiting   gt-a Do gt-a  waits for an approval: `gt polecat attach Toast`
@@ -137,14 +137,14 @@ fn a_limit_costs_no_attempt_others_go_on_and_the_work_starts_by_itself_when_it_h
     $ gt explain gt-a
     gt-a is scheduled:
       - it is number 1 of 1 in the queue
-      - agent `scripted` is held up until [TIME]: it is rate limited: You have hit your limit
+      - agent `scripted` is held up: it is rate limited: You have hit your limit; next try in [SPAN], or at once with `gt scheduler resume`
     $ gt scheduler status
     Scheduler
       State:  active, deferred dispatch
       Queued: 1 total, 1 ready
       Active: 0 of 5 polecats, 5 free
       Last dispatch: [TIME] (1 bead)
-      ! agent `scripted` is held up until [TIME]: it is rate limited: You have hit your limit
+      ! agent `scripted` is held up: it is rate limited: You have hit your limit; next try in [SPAN], or at once with `gt scheduler resume`
     ");
 }
 

@@ -1,13 +1,12 @@
 //! Agents as they really are: missing, mute, loud, deaf, forking, late, and speaking twice. // SPEC P7, R1, R2, D5
 
 use std::fs;
-use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::fleet::{Agent, Fleet, count};
-use crate::town::{session, snapshot};
+use crate::town::{GT, session, snapshot};
 
 #[path = "bad_agents/endings.rs"]
 mod endings;
@@ -40,54 +39,22 @@ fn run_of(fleet: &Fleet) -> (String, u32) {
 #[test]
 fn a_missing_program_holds_up_the_agent_costs_nothing_and_mending_it_starts_the_work_at_once() {
     let fleet = Fleet::with_cap(5, STAYS);
-    fleet.set("default_agent", "absent");
     fleet.set("agents.absent.command", r#"["/nowhere/agent"]"#);
+    fleet.set("default_agent", "absent");
     fleet.hold(&["gt-a", "gt-b"]);
     fleet.town.gt(["sling", "gt-a"]).success();
     fleet.start_daemon();
-    fleet.until_events("run.ended", Some("gt-a"), 1);
-    let answers = [
-        fleet.town.gt(["scheduler", "status"]),
-        fleet.town.gt(["explain", "gt-a"]),
-        fleet.town.gt(["status"]),
-        fleet.town.gt(["polecat", "list"]),
-    ];
+    fleet.until_events("scheduler.held_up", None, 1);
+    let why = fleet.town.gt(["explain", "gt-a"]).stdout;
+    assert!(why.contains("- agent `absent` cannot start `/nowhere/agent`: "), "{why}");
+    assert!(why.contains("; install it or set `agents.absent.command`; next try in "), "{why}");
+    assert_eq!(fleet.town.gt(["polecat", "list", "--json"]).json(), serde_json::json!([]));
     let list = fleet.town.gt(["scheduler", "list", "--json"]).json();
     assert_eq!(list[0]["dispatch_failures"], 0, "it is not the bead's fault");
     fleet.town.gt(["sling", "gt-b", "--agent", "scripted"]).success();
     fleet.until_events("run.started", Some("gt-b"), 1);
     fleet.set("agents.absent.command", r#"["sleep", "600"]"#);
     fleet.until_events("run.started", Some("gt-a"), 1);
-    snapshot!(session(answers), @r"
-    $ gt scheduler status
-    Scheduler
-      State:  active, deferred dispatch
-      Queued: 1 total, 1 ready
-      Active: 0 of 5 polecats, 5 free
-      Last dispatch: [TIME] (1 bead)
-      ! agent `absent` is held up until [TIME]: cannot start `/nowhere/agent`: No such file or directory (os error 2)
-    $ gt explain gt-a
-    gt-a is scheduled:
-      - it is number 1 of 1 in the queue
-      - agent `absent` is held up until [TIME]: cannot start `/nowhere/agent`: No such file or directory (os error 2)
-    $ gt status
-    [TOWN]  daemon runs (process [PID])
-    0 of 5 slots taken, 5 free, deferred dispatch
-
-    Needs a person (1)
-      ! agent `absent` is held up until [TIME]: cannot start `/nowhere/agent`: No such file or directory (os error 2)
-
-    Nothing runs.
-
-    Waiting (1)
-      ○ gt-a Do gt-a
-          agent `absent` is held up until [TIME]: cannot start `/nowhere/agent`: No such file or directory (os error 2)
-
-    Convoys (1)
-      hq-cv-id01  0/1 done  Work: Do gt-a
-    $ gt polecat list
-    There are no polecats. `gt sling BEAD` makes one when its work can start.
-    ");
 }
 
 #[test]
@@ -96,19 +63,16 @@ fn an_agent_without_a_command_is_told_with_the_key_to_set() {
     fleet.hold(&["gt-a"]);
     let answer = fleet.town.gt(["sling", "gt-a", "--agent", "nobody"]);
     let status = fleet.town.gt(["scheduler", "status"]);
-    snapshot!(session([answer, status]), @r"
+    snapshot!(session([answer, status]), @"
     $ gt sling gt-a --agent nobody
-    ! Could not start it, so it is scheduled: gt-a → shop (context: gt-wisp-id01)
-        agent `nobody` is held up until [TIME]: agent `nobody` has no command; set `agents.nobody.command`
-    Tracked by convoy hq-cv-id02.
+    ! error: there is no agent `nobody`
+    ! hint: built in are claude, codex, gemini, opencode and shell; your own: set `agents.nobody.command`
+    [exit 3]
     $ gt scheduler status
     Scheduler
       State:  active, direct dispatch
-      Queued: 1 total, 1 ready
+      Queued: 0 total, 0 ready
       Active: 0 polecats, no cap
-      Last dispatch: [TIME] (1 bead)
-      ! agent `nobody` is held up until [TIME]: agent `nobody` has no command; set `agents.nobody.command`
-    ! note: no daemon runs, so nothing starts by itself: `gt daemon start`
     ");
 }
 
@@ -148,7 +112,7 @@ fn an_agent_that_ends_without_a_word_is_tried_again_and_then_a_person_is_asked()
       - 3 attempts ended unfinished (exit code 7); a person has to look: then `gt scheduler retry gt-a`
     $ gt status
     [TOWN]  daemon runs (process [PID])
-    0 of 5 slots taken, 5 free, deferred dispatch
+    0 of 5 agents running
 
     Needs a person (2)
       ! gt-a Do gt-a
@@ -175,15 +139,33 @@ fn the_next_attempt_waits_for_the_cooldown_and_says_until_when() {
     let events = fleet.until_events("run.ended", Some("gt-a"), 1);
     let ended = time_of(event(&events, "run.ended", "gt-a"));
     let list = fleet.town.gt(["scheduler", "list"]);
-    let (_, until) = list.stdout.trim().rsplit_once(" at ").expect("a time");
-    let until: Timestamp = until.parse().expect("a time");
+    let store = rusqlite::Connection::open(fleet.town.store()).expect("the store is there");
+    let sql = "SELECT retry_at FROM context WHERE state = 'open'";
+    let until: i64 = store.query_row(sql, [], |row| row.get(0)).expect("it waits");
+    let until = Timestamp::from_microsecond(until).expect("a time");
     assert_eq!(until.duration_since(ended), SignedDuration::from_mins(5), "{list}");
-    snapshot!(list.to_string(), @r"
+    snapshot!(list.to_string(), @"
     $ gt scheduler list
     shop
       ○   1  gt-a  Do gt-a
-             attempt 1 ended unfinished (exit code 0); the next one is at [TIME]
+             attempt 1 did not finish it (exited without `gt done`); retry in [SPAN], or now with `gt scheduler retry gt-a`
     ");
+}
+
+#[test]
+fn a_failure_shows_the_last_output_the_next_try_and_what_to_type() {
+    let fleet = Fleet::with_cap(5, "echo Failed to connect to the model; exit 3");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.start_daemon();
+    fleet.until_events("run.ended", Some("gt-a"), 1);
+    let why = "attempt 1 did not finish it (exit code 3; last output: Failed to connect to the model); retry in 5 min, \
+               or now with `gt scheduler retry gt-a`";
+    for view in [["explain", "gt-a"].as_slice(), &["show", "gt-a"], &["status"], &["scheduler", "list"]] {
+        let shown = fleet.town.call(view.iter().copied()).run();
+        assert!(shown.success().stdout.contains(why), "{shown}");
+    }
+    assert_eq!(fleet.town.gt(["show", "gt-a", "--json"]).json()["failure"], why);
 }
 
 #[test]
@@ -193,11 +175,13 @@ fn a_loud_agent_ends_well_and_peek_stays_quick_and_small() {
     fleet.town.gt(["sling", "gt-a"]).success();
     fleet.start_daemon();
     fleet.until_done(&["gt-a".to_owned()]);
-    let begin = Instant::now();
-    let peek = fleet.town.gt(["polecat", "peek", "Toast"]);
-    assert!(begin.elapsed().as_secs() < 2, "peek took {:?}", begin.elapsed());
+    // Of its own time, that is, which does not grow with what else the machine does.
+    let mut limited = fleet.town.command("sh");
+    limited.args(["-c", "ulimit -c 0; ulimit -t 2; exec \"$0\" polecat peek Toast", GT]);
+    let peek = limited.output().expect("a shell is there");
+    assert!(peek.status.success(), "within two seconds of the processor: {peek:?}");
     assert!(peek.stdout.len() < 100_000, "peek printed {} bytes", peek.stdout.len());
-    assert!(peek.stdout.contains("the end\n"), "peek shows the end");
+    assert!(String::from_utf8_lossy(&peek.stdout).contains("the end\n"), "peek shows the end");
     let log = fs::read_dir(fleet.town.path(".gt/logs")).expect("there are logs").flatten().next().expect("one");
     assert_eq!(log.metadata().expect("a file").len() > 100_000_000, crate::place::KEEPS_ALL);
 }

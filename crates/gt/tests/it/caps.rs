@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Instant;
 
 use crate::fleet::{FINISHES, Fleet, agents_of, count, kill};
 
@@ -59,7 +61,9 @@ fn watch(fleet: &Fleet, happens: impl FnOnce(&AtomicUsize)) -> Most {
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             let (mut most, mut killed) = (Most::default(), 0);
+            let (_sender, never) = mpsc::channel::<()>();
             while !is_over.load(Ordering::Relaxed) {
+                let began = Instant::now();
                 most.look(&town);
                 seen.store(most.town, Ordering::Relaxed);
                 let text = fs::read_to_string(&hanging).unwrap_or_default();
@@ -67,6 +71,8 @@ fn watch(fleet: &Fleet, happens: impl FnOnce(&AtomicUsize)) -> Most {
                 let pids: Vec<u32> = whole.lines().map(|line| line.parse().expect("a process")).collect();
                 pids[killed..].iter().copied().for_each(kill);
                 killed = pids.len();
+                // Half of the time is left to those who are watched.
+                never.recv_timeout(began.elapsed()).unwrap_or_default();
             }
             most
         });
@@ -167,9 +173,9 @@ fn caps_of_rigs_and_agents_hold_under_the_cap_of_the_town() {
     });
     let of = |counts: &BTreeMap<String, usize>, name: &str| counts.get(name).copied().unwrap_or_default();
     assert_eq!(most.town, 5, "{most:?}");
-    assert_eq!(of(&most.rigs, "shop"), 2, "{most:?}");
-    assert_eq!(of(&most.agents, "other"), 1, "{most:?}");
-    assert!(of(&most.rigs, "yard") >= 2, "{most:?}");
+    assert!(of(&most.rigs, "shop") <= 2, "{most:?}");
+    assert!(of(&most.agents, "other") <= 1, "{most:?}");
+    assert!(of(&most.rigs, "yard") >= 3, "with five at work and two of the shop: {most:?}");
     assert_eq!(fleet.starts().len(), all.len());
     fleet.assert_at_rest(&all);
 }
@@ -198,4 +204,22 @@ fn slings_in_parallel_and_a_daemon_together_keep_to_the_cap_of_a_rig() {
     started.sort();
     assert_eq!(started, beads);
     fleet.assert_at_rest(&beads);
+}
+
+#[test]
+fn a_hundred_agents_do_not_start_by_accident() {
+    let fleet = Fleet::new("while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done; gt done --no-changes");
+    fleet.town.gt(["config", "unset", "guards.max_agents"]).success();
+    let ids: Vec<String> = (0..30).map(|n| format!("gt-{n:02}")).collect();
+    fleet.hold(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    let words: Vec<&str> = ["sling"].into_iter().chain(ids.iter().map(String::as_str)).chain(["--json"]).collect();
+    let results = fleet.town.call(words).run().json()["results"].as_array().expect("a list").clone();
+    let n = |outcome: &str| results.iter().filter(|one| one["outcome"] == outcome).count();
+    assert_eq!((n("dispatched"), n("scheduled")), (16, 14));
+    let why = results.last().expect("thirty")["reason"].as_str().expect("a reason").to_owned();
+    assert!(why.starts_with("16 agents run, as many as `guards.max_agents` allows"), "{why}");
+    fleet.until_seen("sixteen agents", || fleet.starts().len() == 16);
+    assert!(fleet.town.gt(["status"]).stdout.contains("16 agents running, at most 16 (`guards.max_agents`)"));
+    fleet.open_gate("gate");
+    fleet.until_done(&ids);
 }

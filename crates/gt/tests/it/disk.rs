@@ -15,6 +15,15 @@ gt init >/dev/null
 gt create "was here first" --quiet >/dev/null
 "#;
 
+/// Where nothing may be skipped that is possible, it has to be known that this is not.
+fn skipped(why: &str) -> Option<String> {
+    let may_skip =
+        std::env::var("GT_TEST_MAY_SKIP").is_ok_and(|limits| limits.split(',').any(|limit| limit == "mount"));
+    assert!(may_skip || std::env::var_os("GT_TEST_SKIP_NOTHING").is_none(), "cannot be skipped: {why}");
+    eprintln!("SKIPPED: {why}");
+    None
+}
+
 /// Runs a script on a small disk; `None` where mounting is not permitted.
 fn on_a_small_disk(town: &Town, script: &str) -> Option<String> {
     std::fs::create_dir(town.home().join("disk")).expect("the home is empty");
@@ -24,15 +33,13 @@ fn on_a_small_disk(town: &Town, script: &str) -> Option<String> {
         tried.is_ok_and(|output| output.status.success())
     };
     let Some(flags) = namespaces.iter().find(may) else {
-        eprintln!("skipped: no mount namespace can be made here (unshare)");
-        return None;
+        return skipped("no mount namespace can be made here (unshare)");
     };
     let mut command = town.command("unshare");
     let output = command.args(*flags).args(["sh", "-uc", &format!("{SETUP}{script}")]).env("GT", GT).output();
     let output = output.expect("unshare was there a moment ago");
     if output.status.code() == Some(99) {
-        eprintln!("skipped: no disk of our own can be mounted here");
-        return None;
+        return skipped("no disk of our own can be mounted here");
     }
     let said = String::from_utf8(output.stdout).expect("the answer is UTF-8");
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));

@@ -186,7 +186,7 @@ fn commits_come_home_too_when_the_agent_just_ends() {
     assert_eq!(elsewhere.in_worktree(&["log", "--format=%s", "-1"]), "half");
     assert_eq!(elsewhere.gt_json(["show", "gt-a", "--json"])["status"], "open");
     let explained = fleet.town.gt(["explain", "gt-a"]).stdout;
-    assert!(explained.contains("attempt 1 ended unfinished (exit code 7)"), "{explained}");
+    assert!(explained.contains("attempt 1 did not finish it (exit code 7)"), "{explained}");
 }
 
 #[test]
@@ -320,6 +320,9 @@ fn what_keeps_a_bead_waiting_is_said_everywhere() {
     let elsewhere = Elsewhere::new(3, "gt done --no-changes");
     let fleet = &elsewhere.fleet;
     elsewhere.call(&["./absent".to_owned()]);
+    // That a command was replaced by a shorter one is shown too, and is another test's.
+    let store = rusqlite::Connection::open(fleet.town.store()).expect("the store is there");
+    store.execute("DELETE FROM config_dropped", []).expect("it is SQL");
     fleet.hold(&["gt-a"]);
     fleet.town.gt(["sling", "gt-a"]).success();
     fleet.start_daemon();
@@ -330,19 +333,19 @@ fn what_keeps_a_bead_waiting_is_said_everywhere() {
     $ gt explain gt-a
     gt-a is scheduled:
       - it is number 1 of 1 in the queue
-      - dispatch is held up until [TIME]: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2)
+      - dispatch is held up: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2); next try in [SPAN], or at once with `gt scheduler resume`
     $ gt status
     [TOWN]  daemon runs (process [PID])
-    0 of 3 slots taken, 3 free, deferred dispatch
+    0 of 3 agents running
 
     Needs a person (1)
-      ! dispatch is held up until [TIME]: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2)
+      ! dispatch is held up: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2); next try in [SPAN], or at once with `gt scheduler resume`
 
     Nothing runs.
 
     Waiting (1)
       ○ gt-a Do gt-a
-          dispatch is held up until [TIME]: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2)
+          dispatch is held up: the program that runs agents elsewhere does not answer: cannot call `./absent`: No such file or directory (os error 2); next try in [SPAN], or at once with `gt scheduler resume`
 
     Convoys (1)
       hq-cv-id01  0/1 done  Work: Do gt-a

@@ -206,3 +206,17 @@ fn a_staged_convoy_is_launched_not_slung_and_lands_if_it_was_done_meanwhile() {
     fleet.town.gt(["convoy", "launch", &id]).success();
     assert_eq!(landings(&fleet, &id), 1);
 }
+
+#[test]
+fn a_deleted_member_is_shown_as_deleted_and_not_as_done() {
+    let fleet = Fleet::new("exec sleep 600");
+    fleet.hold_lines(&CHAIN_AND_FAN);
+    fleet.town.gt(["scheduler", "pause"]).success();
+    let id = convoy(&fleet, "Chain", &["gt-a", "gt-b", "gt-c"]);
+    fleet.town.gt(["close", "gt-a"]).success();
+    fleet.town.gt(["bead", "delete", "gt-b"]).success();
+    let status = fleet.town.gt(["status"]).stdout;
+    assert!(status.contains(&format!("{id}  1/3 done, 1 deleted  Chain")), "{status}");
+    let picture = fleet.town.gt(["convoy", "status", &id]).stdout;
+    assert!(picture.contains("1/3 done") && picture.contains("1 deleted"), "{picture}");
+}

@@ -11,12 +11,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
+use regex::Regex;
 use serde_json::Value;
 
 use crate::town::{GT, Town};
 
 /// How long a fact may take on a very busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
+
+/// A town that a busy machine, or one with little room, does not hold up.
+pub(crate) const NO_GUARDS: &str =
+    "guards.load_per_core = 0\nguards.free_memory = \"0 B\"\nguards.free_disk = \"0 B\"\n";
 
 /// An agent that says that it started and ends its bead, with nothing to change.
 pub(crate) const FINISHES: &str = "gt done --no-changes";
@@ -34,6 +39,11 @@ impl Fleet {
         Fleet::in_rig("shop", script)
     }
 
+    /// No town yet, only the directory for one.
+    pub(crate) fn unmade() -> Fleet {
+        Fleet { town: Town::unmade(), daemon: RefCell::new(None), log: Arc::default() }
+    }
+
     /// The same with a rig of another name.
     pub(crate) fn in_rig(rig: &str, script: &str) -> Fleet {
         let town = Town::new();
@@ -44,7 +54,7 @@ impl Fleet {
         let agent = fleet.home("agent.sh").display().to_string();
         let config = fs::read_to_string(fleet.town.path("town.toml")).expect("the config is there");
         let ours = format!(
-            "{}default_agent = \"scripted\"\n\n[server]\nbind = \"127.0.0.1:0\"\n\n[rigs.{rig}]\nisolation = \"none\"\n\n[agents.scripted]\n\
+            "{}{NO_GUARDS}default_agent = \"scripted\"\nguards.max_agents = 0\n\n[server]\nbind = \"127.0.0.1:0\"\n\n[rigs.{rig}]\nisolation = \"none\"\n\n[agents.scripted]\n\
              command = [\"bash\", \"{agent}\"]\nprompt = \"none\"\n",
             crate::place::config(fleet.town.root())
         );
@@ -63,34 +73,26 @@ impl Fleet {
         self.town.call(["bead", "import", "-"]).stdin(lines.join("\n").as_bytes()).run().success();
     }
 
-    /// Ends the server of the town's terminals, and with it all that runs in them.
-    pub(crate) fn kill_tmux_server(&self) {
-        let mut server = gt_runtime::terminal::Server::of(&self.town.path(".gt/keeper")).command();
-        server.arg("kill-server").stderr(Stdio::null()).status().ok();
-    }
-
     /// Waits until a file is in the home.
     pub(crate) fn await_file(&self, name: &str) {
-        self.await_shell(&format!("[ -e '{}' ]", self.home(name).display()), &format!("file {name}"));
+        let path = self.home(name);
+        self.until_seen(&format!("file {name}"), || path.exists());
     }
 
     /// Waits until so many lines of the trace hold a word.
     pub(crate) fn await_trace(&self, word: &str, n: usize) {
-        let n_lines = format!("$(grep -cs '{word}' '{}')", self.home("trace").display());
-        self.await_shell(&format!("[ \"{n_lines}\" -ge {n} ]"), &format!("{n} × {word} in the trace"));
+        let pattern = Regex::new(word).expect("a pattern");
+        let has_all = || {
+            let trace = fs::read_to_string(self.home("trace")).unwrap_or_default();
+            trace.lines().filter(|line| pattern.is_match(line)).count() >= n
+        };
+        self.until_seen(&format!("{n} × {word} in the trace"), has_all);
     }
 
     /// Waits until a process is gone or only waits to be collected.
     pub(crate) fn await_end(&self, pid: u32) {
-        let gone = format!("! grep -qs '^State:[[:space:]]*[^Z]' /proc/{pid}/status");
-        self.await_shell(&gone, &format!("the end of process {pid}"));
-    }
-
-    fn await_shell(&self, condition: &str, what: &str) {
-        let looking = format!("until {condition}; do sleep 0.02; done");
-        let seconds = PATIENCE.as_secs().to_string();
-        let status = Command::new("timeout").args([&seconds, "sh", "-c", &looking]).status().expect("timeout is there");
-        assert!(status.success(), "waited in vain for {what}\n{}", self.town.gt(["status"]));
+        let is_gone = || stat_of(pid).is_none_or(|fields| fields[0] == "Z");
+        self.until_seen(&format!("the end of process {pid}"), is_gone);
     }
 
     /// One of the town's live agents ends as if somebody had sent it a signal.
@@ -135,7 +137,7 @@ impl Fleet {
     /// The same with more environment; a daemon that dies before it says anything is fine.
     pub(crate) fn start_daemon_with(&self, env: &[(&str, &str)]) {
         let mut command = self.town.command(GT);
-        command.args(["daemon", "run"]).envs(env.iter().copied());
+        command.args(["daemon", "run", "--wait"]).envs(env.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().expect("the binary can be started");
         let mut said = BufReader::new(child.stdout.take().expect("its output is a pipe"));
@@ -195,7 +197,13 @@ impl Fleet {
         std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let deadline = Instant::now() + PATIENCE;
         let mut events = Vec::new();
-        while !is_so(&events) {
+        loop {
+            // What is there already is looked at once, together: to look at each event costs the square of their number.
+            let known = receiver.try_iter().map(|line| serde_json::from_str(&line).expect("an event is JSON"));
+            events.extend(known);
+            if is_so(&events) {
+                break;
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = receiver.recv_timeout(left) else {
                 let tail: Vec<String> = events.iter().rev().take(30).rev().map(Value::to_string).collect();
@@ -278,13 +286,25 @@ impl Fleet {
     }
 
     /// Waits for what the log does not tell: looks again and again.
-    pub(crate) fn until_seen(&self, what: &str, mut is_so: impl FnMut() -> bool) {
-        let (_sender, never) = mpsc::channel::<()>();
-        let deadline = Instant::now() + PATIENCE;
-        while !is_so() {
-            assert!(Instant::now() < deadline, "waited in vain for: {what}\n{}", self.town.gt(["status"]));
-            never.recv_timeout(Duration::from_millis(3)).unwrap_or_default();
-        }
+    pub(crate) fn until_seen(&self, what: &str, is_so: impl FnMut() -> bool) {
+        assert!(comes_true(PATIENCE, is_so), "waited in vain for: {what}\n{}", self.town.gt(["status"]));
+    }
+
+    /// The same where there may be no town any more that could be asked.
+    pub(crate) fn until_true(&self, what: &str, is_so: impl FnMut() -> bool) {
+        assert!(comes_true(PATIENCE, is_so), "waited in vain for: {what}\nthere are {:?}", self.processes());
+    }
+
+    /// All that was started in this town, has its home or names it, and its tmux server, whatever became of the town.
+    pub(crate) fn processes(&self) -> Vec<(u32, Vec<String>)> {
+        let home = self.town.home().display().to_string();
+        let server = gt_runtime::terminal::Server::of(&self.town.path(".gt/keeper")).name().to_owned();
+        let is_ours = |pid: u32, words: &[String]| {
+            let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            words.iter().any(|word| word.contains(&home) || *word == server)
+                || environ.split(|byte| *byte == 0).any(|line| String::from_utf8_lossy(line).contains(&home))
+        };
+        commands().filter(|(pid, words)| is_ours(*pid, words) && leads_its_group(*pid).is_some()).collect()
     }
 
     pub(crate) fn scheduler_status(&self) -> Value {
@@ -343,9 +363,20 @@ impl Fleet {
 
 /// Kills a process as `kill -9` does; one that is gone is fine.
 pub(crate) fn kill(pid: u32) {
-    // The shell's own: not every system has a program for it.
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("kill -9 {pid}")]).stderr(Stdio::null()).status().expect("there is a shell");
+    kill_all([pid]);
+}
+
+fn kill_all(pids: impl IntoIterator<Item = u32>) {
+    let pids: Vec<String> = pids.into_iter().map(|pid| pid.to_string()).collect();
+    if !pids.is_empty() {
+        // The shell's own: not every system has a program for it.
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("kill -9 {}", pids.join(" "))])
+            .stderr(Stdio::null())
+            .status()
+            .expect("there is a shell");
+    }
 }
 
 /// A process that belongs to a run.
@@ -381,16 +412,6 @@ pub(crate) fn agents_of(town: &str) -> Vec<Agent> {
     agents
 }
 
-/// The keeper of a town, what runs its agents elsewhere, and a daemon that a command has started.
-fn servants_of(town: &str) -> Vec<u32> {
-    let (keeper, program) = (format!("{town}/.gt/keeper"), format!("{town}/host/other-host"));
-    let is_servant = |words: &[String]| {
-        let is_daemon = words.iter().any(|word| word == town) && words.iter().any(|word| word == "daemon");
-        words.contains(&keeper) || words.contains(&program) || is_daemon
-    };
-    commands().filter(|(_, words)| is_servant(words)).map(|(pid, _)| pid).collect()
-}
-
 /// The words by which each process was called.
 fn commands() -> impl Iterator<Item = (u32, Vec<String>)> {
     let entries = fs::read_dir("/proc").expect("there is a process table").flatten();
@@ -417,16 +438,34 @@ fn stat_of(pid: u32) -> Option<Vec<String>> {
     Some(stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
 }
 
+/// Looks again and again whether something has come to be so.
+fn comes_true(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let (_sender, never) = mpsc::channel::<()>();
+    let deadline = Instant::now() + patience;
+    loop {
+        let began = Instant::now();
+        if is_so() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        // To look may be costly: those who are waited for need the cores more.
+        never.recv_timeout(began.elapsed().max(Duration::from_millis(3))).unwrap_or_default();
+    }
+}
+
 impl Drop for Fleet {
     fn drop(&mut self) {
         self.kill_daemon();
-        let town = self.town.root().display().to_string();
-        let ours = servants_of(&town).into_iter().chain(self.agents().into_iter().map(|agent| agent.pid));
-        for pid in ours {
-            kill(pid);
-        }
-        // Terminals outlive their keeper.
-        self.kill_tmux_server();
+        // One that is just executing its program shows neither words nor environment, and others may start more.
+        let mut n_clean = 0;
+        comes_true(PATIENCE, || {
+            let left = self.processes();
+            n_clean = if left.is_empty() { n_clean + 1 } else { 0 };
+            kill_all(left.into_iter().map(|(pid, _)| pid));
+            n_clean == 2
+        });
         fs::remove_file(gt_runtime::terminal::Server::of(&self.town.path(".gt/keeper")).socket()).ok();
     }
 }

@@ -375,7 +375,9 @@ fn a_sling_that_would_not_cook_is_refused_with_every_reason_and_stores_nothing()
 fn a_default_formula_that_is_not_there_refuses_what_would_get_it() {
     let fleet = Fleet::new(FINISHES);
     fleet.hold(&["gt-a", "gt-b"]);
+    put(&fleet.town, "gone", &plain("gone", "Once"));
     fleet.set("rigs.shop.default_formula", "gone");
+    fs::remove_file(fleet.town.path("formulas/gone.formula.toml")).expect("it was just written");
     let refused = |line: &str| fleet.town.refused(line.split(' '));
     let batch = || fleet.town.gt(["sling", "gt-a", "gt-b"]).to_string();
     snapshot!([refused("sling gt-a"), refused("sling --new Work shop"), batch()].concat(), @r"

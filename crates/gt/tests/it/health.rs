@@ -78,7 +78,7 @@ fn a_broken_config_is_a_finding_with_its_line() {
     assert_eq!((wrong.code, broken.code, missing.code), (1, 1, 0));
     snapshot!(session([wrong, broken, missing]), @r#"
     $ gt doctor
-    ✗ config     [TOWN]/town.toml: line 2: `scheduler.max_polecats` cannot be `"many"`: it must be a whole number from -1 to 1000000
+    ✗ config     [TOWN]/town.toml: line 2: `scheduler.max_polecats` cannot be `"many"`: it must be a whole number from -1 to 1000000; the last good config stays in force
         → `gt config unset scheduler.max_polecats` returns it to the default, `-1`
     ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema [N]
     ✓ readiness  what is stored is what follows from the dependencies
@@ -89,7 +89,7 @@ fn a_broken_config_is_a_finding_with_its_line() {
     ? disk [DEPENDS ON THE MACHINE]
     [exit 1]
     $ gt doctor
-    ✗ config     [TOWN]/town.toml: line 1, column 11: unclosed table, expected `]` in `[scheduler`
+    ✗ config     [TOWN]/town.toml: line 1, column 11: unclosed table, expected `]` in `[scheduler`; the last good config stays in force
         → mend line 1 of [TOWN]/town.toml in an editor
     ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema [N]
     ✓ readiness  what is stored is what follows from the dependencies
@@ -100,8 +100,8 @@ fn a_broken_config_is_a_finding_with_its_line() {
     ? disk [DEPENDS ON THE MACHINE]
     [exit 1]
     $ gt doctor
-    ! config     [TOWN]/town.toml is missing; every setting has its default
-        → put it back with `gt init`
+    ! config     [TOWN]/town.toml is missing; the last good config stays in force
+        → bring it back, or let `gt init` write the last good one
     ✓ store      [TOWN]/.gt/town.db is sound: 0 beads, schema [N]
     ✓ readiness  what is stored is what follows from the dependencies
     ✓ daemon     none runs, and nothing is scheduled

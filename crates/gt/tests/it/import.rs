@@ -57,6 +57,7 @@ fn a_damaged_file_is_taken_as_far_as_it_goes_and_reported() {
     ! hint: mend the lines, or leave `--strict` away to skip them; nothing was written
     [exit 1]
     $ gt bead import issues.jsonl --dry-run
+    Dry run, nothing is changed. This would happen:
     Would import issues.jsonl: 6 new, 0 changed, 0 as they were.
       lines skipped, because they cannot be read: 10 (line 4: not valid JSON: EOF while parsing a string at column 28; line 5: not valid UTF-8; line 6: not valid UTF-8; line 7: a JSON list, where an object is needed; also 8, 9, 10, 11, 12, 13)
       earlier lines of an id that comes again: 1
@@ -67,7 +68,6 @@ fn a_damaged_file_is_taken_as_far_as_it_goes_and_reported() {
       dependencies written as external:…: 1
       dependencies of unknown type, which never block: 1 (smells-like: 1)
       deleted beads (tombstones): 1
-    ! Dry run: nothing was changed.
     $ gt bead import issues.jsonl
     Imported issues.jsonl: 6 new, 0 changed, 0 as they were.
       lines skipped, because they cannot be read: 10 (line 4: not valid JSON: EOF while parsing a string at column 28; line 5: not valid UTF-8; line 6: not valid UTF-8; line 7: a JSON list, where an object is needed; also 8, 9, 10, 11, 12, 13)
@@ -207,11 +207,10 @@ fn a_dry_export_writes_nothing() {
     assert!(!town.path("new.jsonl").exists());
     snapshot!(session(answers), @r#"
     $ gt bead export --output old.jsonl --dry-run
+    Dry run, nothing is changed. This would happen:
     Would write 1 bead to old.jsonl.
-    ! Dry run: nothing was changed.
     $ gt bead export --output new.jsonl --dry-run --json
     {"beads":1,"dry_run":true,"file":"new.jsonl"}
-    ! Dry run: nothing was changed.
     "#);
 }
 

@@ -10,10 +10,18 @@ use crate::fleet::{Fleet, count};
 
 #[path = "merging/again.rs"]
 mod again;
+#[path = "merging/broken_config.rs"]
+mod broken_config;
 #[path = "merging/decisions.rs"]
 mod decisions;
+#[path = "merging/halfway.rs"]
+mod halfway;
 #[path = "merging/load.rs"]
 mod load;
+#[path = "merging/publishing.rs"]
+mod publishing;
+#[path = "merging/reworks.rs"]
+mod reworks;
 #[path = "merging/steps.rs"]
 mod steps;
 #[path = "merging/strategies.rs"]
@@ -30,6 +38,10 @@ const COMMITS: &str =
 /// The same, and it says that it is done.
 const WORKS: &str =
     "echo \"$GT_BEAD\" > \"$GT_BEAD.txt\"; git add -A; git commit --quiet --message=\"work on $GT_BEAD\"; gt done";
+
+/// The same; what came back is done anew, without its commits.
+const WORKS_ANEW: &str = "echo \"$GT_BEAD\" > \"$GT_BEAD.txt\"; git add -A; git commit --quiet --message=\"work on $GT_BEAD\"; \
+     gt done --replaces 'it is done anew' || gt done";
 
 /// A fleet with room for four whose agents have worktrees and can commit.
 fn fleet(script: &str) -> Fleet {
@@ -75,8 +87,14 @@ fn files(fleet: &Fleet, branch: &str) -> Vec<String> {
     git(fleet, "shop", &["ls-tree", "-r", "--name-only", branch]).lines().map(str::to_owned).collect()
 }
 
-/// An origin for the rig, with all it has so far.
+/// An origin for the rig, with all it has so far, to which merged work is pushed.
 fn add_origin(fleet: &Fleet) {
+    add_silent_origin(fleet);
+    fleet.set("rigs.shop.push", "true");
+}
+
+/// The same, and whether anything is pushed is left to the default.
+fn add_silent_origin(fleet: &Fleet) {
     fleet.town.git(&["init", "--quiet", "--bare", "--initial-branch=main", "origin.git"]);
     let origin = fleet.town.path("origin.git").display().to_string();
     fleet.town.git(&["-C", "shop", "remote", "add", "origin", &origin]);

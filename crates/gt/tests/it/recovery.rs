@@ -82,6 +82,7 @@ fn a_letter_is_sent_listed_and_read() {
     $ gt mail inbox deacon
     ●    3  hello  [TIME] from tester
     $ gt mail read 2 --dry-run
+    Dry run, nothing is changed. This would happen:
     What was merged
       from tester
       to   mayor
@@ -89,10 +90,9 @@ fn a_letter_is_sent_listed_and_read() {
       bead hq-id01
 
     nothing
-    ! Dry run: nothing was changed.
     $ gt status
     [TOWN]  no daemon: `gt daemon start`
-    0 running, no cap, direct dispatch
+    0 agents running, at most 16 (`guards.max_agents`)
 
     Needs a person (1)
       ! 1 letter was not read: `gt mail inbox`
@@ -346,7 +346,7 @@ fn at_the_end_of_its_attempts_a_bead_is_a_letter_to_the_mayor() {
     let answers = [fleet.town.gt(["mail", "read", &id]), fleet.town.gt(["polecat", "show", "Toast"])];
     let text = session(answers)
         .replace(&fs::canonicalize(fleet.town.root()).expect("it is there").display().to_string(), "[TOWN]");
-    snapshot!(text, @r"
+    snapshot!(text, @"
     $ gt mail read 2
     gt-a is out of attempts
       from daemon
@@ -361,7 +361,7 @@ fn at_the_end_of_its_attempts_a_bead_is_a_letter_to_the_mayor() {
     bead: gt-a
     polecat: shop/Toast
     run: [RUN]
-    last: exit code 3
+    last: exit code 3; last output: cannot find the key
     then: gt scheduler retry gt-a
 
     last output:

@@ -389,3 +389,27 @@ fn a_tree_is_never_deeper_than_the_stack() {
     [exit 2]
     ");
 }
+
+#[test]
+fn an_unknown_agent_is_refused_like_an_unknown_formula() {
+    let town = Town::holding(&[r#"{"id":"gt-a","title":"A"}"#]);
+    let answers = [
+        town.refused(["sling", "gt-a", "--agent", "claud"]),
+        town.refused(["sling", "gt-a", "--agent", "nosuch"]),
+        town.refused(["send", "dm:a", "x", "--agent", "nosuch"]),
+    ];
+    snapshot!(answers.concat(), @"
+    $ gt sling gt-a --agent claud
+    ! error: there is no agent `claud`
+    ! hint: did you mean `claude`?
+    [exit 3]
+    $ gt sling gt-a --agent nosuch
+    ! error: there is no agent `nosuch`
+    ! hint: built in are claude, codex, gemini, opencode and shell; your own: set `agents.nosuch.command`
+    [exit 3]
+    $ gt send dm:a x --agent nosuch
+    ! error: there is no agent `nosuch`
+    ! hint: built in are claude, codex, gemini, opencode and shell; your own: set `agents.nosuch.command`
+    [exit 3]
+    ");
+}

@@ -23,9 +23,12 @@ fn a_local_repository_from_add_to_remove() {
         town.gt(["rig", "list"]),
     ];
     assert!(town.path("shop/.git").exists());
-    snapshot!(session(answers), @r"
+    snapshot!(session(answers), @"
     $ gt rig add shop shop --prefix gt
     Registered rig shop: [TOWN]/shop, prefix gt, branch main.
+    Merged work lands on branch main of [TOWN]/shop. It has no origin, so nothing is pushed.
+    Agents run without permission prompts: claude may do all that you may. Change that with `agents.claude.command` (docs/agents.md).
+    Claude Code must trust the town once: start `claude` in [TOWN] and confirm.
     $ gt rig list
     shop             gt       [TOWN]/shop
     $ gt rig show shop
@@ -33,6 +36,7 @@ fn a_local_repository_from_add_to_remove() {
       prefix  gt
       path    [TOWN]/shop
       branch  main
+      push    merged work is not pushed
       state   active
     $ gt rig park shop
     Rig shop is parked.
@@ -83,19 +87,23 @@ fn a_url_is_cloned_into_the_town() {
     snapshot!(session(answers), @r#"
     $ gt rig add shop file://[TOWN]/origin
     Registered rig shop: [TOWN]/rigs/shop, prefix shop, branch main.
+    Merged work lands on branch main of [TOWN]/rigs/shop and is pushed to origin. Stop pushing with `gt config set rigs.shop.push false`.
+    Agents run without permission prompts: claude may do all that you may. Change that with `agents.claude.command` (docs/agents.md).
+    Claude Code must trust the town once: start `claude` in [TOWN] and confirm.
     $ gt rig show shop
     shop
       prefix  shop
       path    [TOWN]/rigs/shop
       url     file://[TOWN]/origin
       branch  main
+      push    merged work is pushed to origin
       state   active
     $ gt rig add lost file:///nowhere/at/all
     ! error: git could not clone file:///nowhere/at/all: '/nowhere/at/all' does not appear to be a git repository
     ! hint: see that the address is right and that you may read it
     [exit 1]
     $ gt rig list --json
-    [{"branch":"main","name":"shop","path":"[TOWN]/rigs/shop","prefix":"shop","state":"active","url":"file://[TOWN]/origin"}]
+    [{"branch":"main","name":"shop","path":"[TOWN]/rigs/shop","prefix":"shop","push":true,"state":"active","url":"file://[TOWN]/origin"}]
     "#);
 }
 
@@ -112,23 +120,29 @@ fn a_prefix_is_derived_and_a_clash_is_refused() {
         town.gt(["rig", "add", "dashes", "one", "--prefix", "ga-x"]),
         town.gt(["rig", "list"]),
     ];
-    snapshot!(session(answers), @r"
+    snapshot!(session(answers), @"
     $ gt rig add gastown one
     Registered rig gastown: [TOWN]/one, prefix ga, branch main.
+    Merged work lands on branch main of [TOWN]/one. It has no origin, so nothing is pushed.
+    Agents run without permission prompts: claude may do all that you may. Change that with `agents.claude.command` (docs/agents.md).
+    Claude Code must trust the town once: start `claude` in [TOWN] and confirm.
     $ gt rig add garage one
     ! error: the prefix `ga` is taken by rig `gastown`
     ! hint: choose another, as in `--prefix ga2`
     [exit 1]
     $ gt rig add garage one --prefix gar
     Registered rig garage: [TOWN]/one, prefix gar, branch main.
+    Merged work lands on branch main of [TOWN]/one. It has no origin, so nothing is pushed.
     $ gt rig add beads-rust one
     Registered rig beads-rust: [TOWN]/one, prefix br, branch main.
+    Merged work lands on branch main of [TOWN]/one. It has no origin, so nothing is pushed.
     $ gt rig add town one --prefix hq
     ! error: the prefix `hq` is taken by the town
     ! hint: choose another, as in `--prefix hq2`
     [exit 1]
     $ gt rig add dashes one --prefix ga-x
     Registered rig dashes: [TOWN]/one, prefix ga-x, branch main.
+    Merged work lands on branch main of [TOWN]/one. It has no origin, so nothing is pushed.
     $ gt rig list
     beads-rust       br       [TOWN]/one
     dashes           ga-x     [TOWN]/one
@@ -260,13 +274,13 @@ fn a_dry_run_clones_nothing() {
     assert!(!town.path("rigs").exists());
     snapshot!(session(answers), @r#"
     $ gt rig add far https://nowhere.invalid/x.git --dry-run
+    Dry run, nothing is changed. This would happen:
     Registered rig far: [TOWN]/rigs/far, prefix far, branch HEAD.
+    Merged work lands on branch HEAD of [TOWN]/rigs/far and is pushed to origin. Stop pushing with `gt config set rigs.far.push false`.
     ! warning: a dry run clones nothing: neither the address nor the branch was checked
-    ! Dry run: nothing was changed.
     $ gt rig add far https://nowhere.invalid/x.git --branch next --dry-run --json
-    {"branch":"next","name":"far","path":"[TOWN]/rigs/far","prefix":"far","state":"active","url":"https://nowhere.invalid/x.git"}
+    {"branch":"next","dry_run":true,"name":"far","path":"[TOWN]/rigs/far","prefix":"far","push":true,"state":"active","url":"https://nowhere.invalid/x.git"}
     ! warning: a dry run clones nothing: neither the address nor the branch was checked
-    ! Dry run: nothing was changed.
     $ gt rig add far https://nowhere.invalid/x.git --prefix gt --dry-run
     ! error: the prefix `gt` is taken by rig `shop`
     ! hint: choose another, as in `--prefix gt2`
@@ -288,15 +302,19 @@ fn a_refused_branch_of_a_url_leaves_no_clone() {
     assert!(!town.path("rigs/shop").exists(), "a clone was left behind");
     let second = town.repository("second");
     let url = format!("file://{}", second.display());
-    snapshot!(session([town.gt(["rig", "add", "shop", &url]), town.gt(["rig", "show", "shop"])]), @r"
+    snapshot!(session([town.gt(["rig", "add", "shop", &url]), town.gt(["rig", "show", "shop"])]), @"
     $ gt rig add shop file://[TOWN]/second
     Registered rig shop: [TOWN]/rigs/shop, prefix shop, branch main.
+    Merged work lands on branch main of [TOWN]/rigs/shop and is pushed to origin. Stop pushing with `gt config set rigs.shop.push false`.
+    Agents run without permission prompts: claude may do all that you may. Change that with `agents.claude.command` (docs/agents.md).
+    Claude Code must trust the town once: start `claude` in [TOWN] and confirm.
     $ gt rig show shop
     shop
       prefix  shop
       path    [TOWN]/rigs/shop
       url     file://[TOWN]/second
       branch  main
+      push    merged work is pushed to origin
       state   active
     ");
 }
@@ -306,12 +324,16 @@ fn a_repository_without_commits_is_taken_with_a_warning() {
     let town = Town::new();
     town.empty_repository("empty");
     town.git(&["init", "--quiet", "--bare", "bare.git"]);
-    snapshot!(session([town.gt(["rig", "add", "empty", "empty"]), town.gt(["rig", "add", "bare", "bare.git"])]), @r"
+    snapshot!(session([town.gt(["rig", "add", "empty", "empty"]), town.gt(["rig", "add", "bare", "bare.git"])]), @"
     $ gt rig add empty empty
     Registered rig empty: [TOWN]/empty, prefix em, branch main.
+    Merged work lands on branch main of [TOWN]/empty. It has no origin, so nothing is pushed.
+    Agents run without permission prompts: claude may do all that you may. Change that with `agents.claude.command` (docs/agents.md).
+    Claude Code must trust the town once: start `claude` in [TOWN] and confirm.
     ! warning: the repository has no commit yet; make one with `git -C [TOWN]/empty commit --allow-empty -m start`
     $ gt rig add bare bare.git
     Registered rig bare: [TOWN]/bare.git, prefix bare, branch master.
+    Merged work lands on branch master of [TOWN]/bare.git. It has no origin, so nothing is pushed.
     ! warning: the repository has no commit yet; push one from a repository that has some: `git push [TOWN]/bare.git HEAD:master`
     ");
 }
@@ -473,4 +495,104 @@ fn parked_and_docked_are_not_the_same() {
     $ gt rig list
     shop             gt       [TOWN]/shop  docked
     ");
+}
+
+/// A town beside a repository `shop` that has an origin.
+fn with_origin() -> Town {
+    let town = Town::new();
+    town.repository("shop");
+    town.git(&["init", "--quiet", "--bare", "origin.git"]);
+    let origin = town.path("origin.git").display().to_string();
+    town.git(&["-C", "shop", "remote", "add", "origin", &origin]);
+    town
+}
+
+#[test]
+fn rig_add_says_what_becomes_of_merged_work_and_does_not_push_unless_told() {
+    let town = with_origin();
+    let answers = [
+        town.gt(["rig", "add", "shop", "shop"]),
+        town.gt(["config", "get", "rigs.shop.push"]),
+        town.gt(["rig", "show", "shop"]),
+        town.gt(["rig", "add", "told", "shop", "--push", "--prefix", "told"]),
+        town.gt(["config", "get", "rigs.told.push"]),
+        town.gt(["rig", "show", "told", "--json"]),
+        town.gt(["rig", "add", "kept", "shop", "--no-push", "--prefix", "kept", "--json"]),
+        town.gt(["config", "get", "rigs.kept.push"]),
+        town.gt(["rig", "add", "both", "shop", "--no-push", "--push"]),
+    ];
+    snapshot!(session(answers), @r#"
+    $ gt rig add shop shop
+    Registered rig shop: [TOWN]/shop, prefix shop, branch main.
+    Merged work lands on branch main of [TOWN]/shop and is not pushed. Push it to origin with `gt config set rigs.shop.push true`.
+    Agents run without permission prompts: claude may do all that you may. Change that with `agents.claude.command` (docs/agents.md).
+    Claude Code must trust the town once: start `claude` in [TOWN] and confirm.
+    $ gt config get rigs.shop.push
+
+    $ gt rig show shop
+    shop
+      prefix  shop
+      path    [TOWN]/shop
+      branch  main
+      push    merged work is not pushed
+      state   active
+    $ gt rig add told shop --push --prefix told
+    Registered rig told: [TOWN]/shop, prefix told, branch main.
+    Merged work lands on branch main of [TOWN]/shop and is pushed to origin. Stop pushing with `gt config set rigs.told.push false`.
+    $ gt config get rigs.told.push
+    true
+    $ gt rig show told --json
+    {"branch":"main","name":"told","path":"[TOWN]/shop","prefix":"told","push":true,"state":"active","url":null}
+    $ gt rig add kept shop --no-push --prefix kept --json
+    {"branch":"main","name":"kept","path":"[TOWN]/shop","prefix":"kept","push":false,"state":"active","url":null}
+    $ gt config get rigs.kept.push
+    false
+    $ gt rig add both shop --no-push --push
+    ! error: the argument '--no-push' cannot be used with '--push'
+    !
+    ! Usage: gt rig add --no-push <NAME> <PATH|URL>
+    !
+    ! For more information, try '--help'.
+    [exit 2]
+    "#);
+}
+
+#[test]
+fn a_dry_run_of_rig_add_sets_nothing() {
+    let town = with_origin();
+    let before = (town.state(), town.read("town.toml"));
+    town.gt(["rig", "add", "shop", "shop", "--push", "--dry-run"]).success();
+    assert_eq!((town.state(), town.read("town.toml")), before);
+}
+
+#[test]
+fn a_rig_whose_push_cannot_be_written_down_is_not_registered() {
+    let town = with_origin();
+    let url = format!("file://{}", town.path("shop").display());
+    town.write("town.toml", "this is not toml");
+    assert_eq!(town.gt(["rig", "add", "shop", &url, "--no-push"]).code, 1);
+    assert_eq!(town.gt(["rig", "list", "--json"]).json(), serde_json::json!([]));
+}
+
+/// Answers what `gt rig add` asks at a terminal.
+fn add_at_a_terminal(answer: &str) -> (Town, String) {
+    let town = with_origin();
+    let mut command = town.command("script");
+    let line = format!("{} rig add shop shop", crate::town::GT);
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("`script` is installed");
+    std::io::Write::write_all(child.stdin.as_mut().expect("it is piped"), answer.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    (town, String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn at_a_terminal_rig_add_asks_whether_merged_work_is_pushed() {
+    for (answer, is_pushed) in [("y\n", true), ("n\n", false), ("\n", false)] {
+        let (town, said) = add_at_a_terminal(answer);
+        assert!(said.contains("Push it to the repository's origin too? [y/N]"), "{said}");
+        assert_eq!(town.gt(["rig", "show", "shop", "--json"]).json()["push"], is_pushed, "{answer:?}: {said}");
+    }
 }

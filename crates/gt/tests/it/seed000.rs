@@ -257,8 +257,8 @@ fn what_was_enqueued_first_starts_first() {
     for _ in 0..3 {
         let dispatched = fleet.town.gt(["scheduler", "run", "--json"]).json();
         assert_eq!(dispatched["dispatched"].as_array().map(Vec::len), Some(1));
-        let name = dispatched["dispatched"][0]["polecat"].as_str().expect("a name").to_owned();
-        fleet.town.gt(["polecat", "stop", &name]).success();
+        let word = |key: &str| dispatched["dispatched"][0][key].as_str().expect("a text").to_owned();
+        fleet.town.gt(["polecat", "stop", &word("polecat"), "--run", &word("run")]).success();
     }
     let events = fleet.town.events();
     let hooked: Vec<&str> = events
@@ -319,7 +319,7 @@ fn pause_resume_and_clear_say_what_they_did_and_what_they_did_not() {
       ○   3  gt-ghi  Do gt-ghi
              dispatch is paused by tester since [TIME]: release; `gt scheduler resume` goes on
     $ gt scheduler run
-    ⏸ 3 ready beads waiting: dispatch is paused by tester since [TIME]: release; `gt scheduler resume` goes on
+    ⏸ 3 scheduled beads waiting: dispatch is paused by tester since [TIME]: release; `gt scheduler resume` goes on
     [exit 5]
     $ gt scheduler resume
     Dispatch goes on.
@@ -393,7 +393,7 @@ fn epics_and_convoys_refuse_a_rig_and_what_makes_sense_for_one_task_only() {
         transcript.extend([flag, ": ", answer.stderr.lines().next().unwrap_or_default(), "\n"]);
     }
     assert!(open_contexts(&fleet).is_empty());
-    snapshot!(transcript, @r"
+    snapshot!(transcript, @"
     $ gt sling gt-epic-123 gastown
     ! error: gt-epic-123 is an epic, and its parts go to their own rigs
     ! hint: leave the rig out: `gt sling gt-epic-123`
@@ -414,7 +414,7 @@ fn epics_and_convoys_refuse_a_rig_and_what_makes_sense_for_one_task_only() {
     --no-merge: error: slinging an epic does not take --no-merge
     --base-branch b: error: slinging an epic does not take --base-branch
     --account a: error: slinging an epic does not take --account
-    --agent a: error: slinging an epic does not take --agent
+    --agent a: error: there is no agent `a`
     --owned: error: slinging an epic does not take --owned
     --no-convoy: error: slinging an epic does not take --no-convoy
     --ralph: error: slinging an epic does not take --ralph

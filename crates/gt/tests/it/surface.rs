@@ -5,10 +5,10 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::fleet::PATIENCE;
 use crate::town::{GT, Town, session, snapshot};
 
 /// Every command, found by asking each one for its subcommands.
@@ -118,10 +118,7 @@ fn colours_are_for_terminals_only() {
         no_color.map(|value| command.env("NO_COLOR", value));
         command.output()
     };
-    let Ok(coloured) = in_terminal(None) else {
-        eprintln!("skipped: no `script` to make a terminal with");
-        return;
-    };
+    let coloured = in_terminal(None).expect("there is `script`: `cargo xtask test` installs it");
     assert!(coloured.stdout.contains(&0x1b), "{}", String::from_utf8_lossy(&coloured.stdout));
     let plain = in_terminal(Some("1")).unwrap();
     assert!(!plain.stdout.contains(&0x1b), "{}", String::from_utf8_lossy(&plain.stdout));
@@ -336,8 +333,7 @@ impl Feed {
     /// Waits for the event of a bead with this title; everything before it is passed over.
     fn until_title(&self, title: &str) -> Value {
         loop {
-            let line =
-                self.lines.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| panic!("no event of {title}"));
+            let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no event of {title}"));
             let event: Value = serde_json::from_str(&line).expect("an event is JSON");
             if event["data"]["title"] == title {
                 return event;
@@ -376,7 +372,7 @@ fn a_feed_hears_of_a_writer_that_stays() {
     town.create(&["first"]);
     feed.until_title("first");
     let store = rusqlite::Connection::open(town.store()).unwrap();
-    store.busy_timeout(Duration::from_secs(10)).unwrap();
+    store.busy_timeout(PATIENCE).unwrap();
     for n in 0..5 {
         let title = format!("late {n}");
         let data = serde_json::json!({ "title": title }).to_string();
@@ -424,42 +420,43 @@ fn a_dry_run_shows_what_would_be_done_and_changes_nothing() {
     ];
     snapshot!(session(answers), @r#"
     $ gt create C --rig shop --dry-run
-    Created gt-id01 in shop: C
-    ! Dry run: nothing was changed.
+    Dry run, nothing is changed. This would happen:
+    Would create gt-id01 in shop: C
     $ gt close gt-a1 --dry-run
-    gt-a1 closed.
-    Now ready: gt-b2
-    ! Dry run: nothing was changed.
+    Dry run, nothing is changed. This would happen:
+    gt-a1 would be closed.
+    Would be ready: gt-b2
     $ gt bead update gt-a1 --title AA --dry-run
-    gt-a1 updated.
-    ! Dry run: nothing was changed.
+    Dry run, nothing is changed. This would happen:
+    gt-a1 would be updated.
     $ gt bead dep remove gt-b2 gt-a1 --dry-run
+    Dry run, nothing is changed. This would happen:
     gt-b2 no longer depends on gt-a1.
     Now ready: gt-b2
-    ! Dry run: nothing was changed.
     $ gt bead label add gt-a1 x --dry-run
+    Dry run, nothing is changed. This would happen:
     gt-a1: x
-    ! Dry run: nothing was changed.
     $ gt bead delete gt-a1 --dry-run
-    gt-a1 deleted.
-    Now ready: gt-b2
-    ! Dry run: nothing was changed.
+    Dry run, nothing is changed. This would happen:
+    gt-a1 would be deleted.
+    Would be ready: gt-b2
     $ gt ready --claim --dry-run
+    Dry run, nothing is changed. This would happen:
     tester has gt-a1: A
-    ! Dry run: nothing was changed.
     $ gt config set scheduler.max_polecats 3 --dry-run
+    Dry run, nothing is changed. This would happen:
     Set scheduler.max_polecats = 3
-    ! Dry run: nothing was changed.
     $ gt rig add other other --dry-run
+    Dry run, nothing is changed. This would happen:
     Registered rig other: [TOWN]/other, prefix ot, branch main.
-    ! Dry run: nothing was changed.
+    Merged work lands on branch main of [TOWN]/other. It has no origin, so nothing is pushed.
     $ gt rig park shop --dry-run
+    Dry run, nothing is changed. This would happen:
     Rig shop is parked.
-    ! Dry run: nothing was changed.
     $ gt init ../elsewhere --dry-run
+    Dry run, nothing is changed. This would happen:
     Made a town at [HOME]/elsewhere.
     Next: `gt rig add NAME PATH` registers a repository, `gt create "…"` writes down work.
-    ! Dry run: nothing was changed.
     $ gt close gt-zz --dry-run
     ! error: there is no bead `gt-zz`
     ! hint: `gt bead list --all` shows what there is
@@ -468,4 +465,28 @@ fn a_dry_run_shows_what_would_be_done_and_changes_nothing() {
     assert_eq!(town.state(), before);
     assert!(!town.home().join("elsewhere").exists());
     assert_eq!(town.gt(["rig", "list", "--json"]).json().as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_command_that_changes_nothing_has_no_use_for_a_dry_run() {
+    let town = Town::holding(&[r#"{"id":"gt-a1","title":"A"}"#]);
+    for words in [["status"].as_slice(), &["ready"], &["show", "gt-a1"], &["activity"], &["rig", "list"]] {
+        for flags in [&[][..], &["--json"]] {
+            let plain = town.call(words.iter().chain(flags).copied()).run();
+            let dry = town.call(words.iter().chain(flags).chain(&["--dry-run"]).copied()).run();
+            assert_eq!((&dry.stdout, dry.code), (&plain.stdout, plain.code), "{dry}{plain}");
+        }
+    }
+    let dry = town.gt(["ready", "--claim", "--dry-run", "--json"]);
+    assert!(dry.stdout.contains("\"dry_run\":true"), "{dry}");
+}
+
+#[test]
+fn what_cannot_be_rehearsed_refuses_a_dry_run() {
+    let town = Town::with_rig();
+    for words in [["daemon", "run"].as_slice(), &["daemon", "run", "--wait"], &["demo"], &["chat"]] {
+        let refused = town.call(words.iter().copied().chain(["--dry-run"])).run();
+        assert_eq!(refused.code, 2, "{refused}");
+        assert!(refused.stderr.contains("has no dry run"), "{refused}");
+    }
 }

@@ -141,7 +141,7 @@ fn a_run_with_nothing_to_do_is_no_failure_and_one_that_is_held_up_is_not_now() {
     ⏸ 1 ready bead waiting: the one slot of the town is taken by shop/Toast
     [exit 5]
     $ gt scheduler run
-    ⏸ 1 ready bead waiting: dispatch is paused by tester since [TIME]: lunch; `gt scheduler resume` goes on
+    ⏸ 1 scheduled bead waiting: dispatch is paused by tester since [TIME]: lunch; `gt scheduler resume` goes on
     [exit 5]
     ");
 }
@@ -258,4 +258,17 @@ fn a_second_run_at_the_same_time_waits_and_says_so() {
     let output = second.wait_with_output().expect("it is a child");
     let answer: Value = serde_json::from_slice(&output.stdout).expect("the answer is JSON");
     assert_eq!((&answer["waited"], &answer["dispatched"][0]["bead"]), (&true.into(), &"gt-a".into()));
+}
+
+#[test]
+fn a_run_while_paused_names_the_pause_and_not_a_retry() {
+    let fleet = Fleet::with_cap(1, "exit 3");
+    fleet.hold(&["gt-a"]);
+    fleet.town.gt(["sling", "gt-a"]).success();
+    fleet.start_daemon();
+    fleet.until_events("run.ended", Some("gt-a"), 1);
+    fleet.town.gt(["scheduler", "pause"]).success();
+    let run = fleet.town.gt(["scheduler", "run"]);
+    assert_eq!(run.code, 5, "{run}");
+    assert!(run.stdout.contains("1 scheduled bead waiting: dispatch is paused by tester"), "{run}");
 }

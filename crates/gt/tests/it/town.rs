@@ -40,6 +40,8 @@ pub(crate) fn masks() -> insta::Settings {
     settings.add_filter(r"(sound: .*, schema|this one knows) \d+", "$1 [N]");
     settings.add_filter(r"(took +)\d+\.\d+ s\b", "$1[SPAN]");
     settings.add_filter(r#""duration_ms":\d+"#, r#""duration_ms":"[SPAN]""#);
+    settings.add_filter(r"(next try|retry) (in \d+ (s|min|h)|now)\b", "$1 in [SPAN]");
+    settings.add_filter(r"is removed in [0-9dhms ]+", "is removed in [SPAN]");
     settings.add_filter(r"\(process \d+\)", "(process [PID])");
     settings.add_filter(r"HTTP at \S+", "HTTP at [ADDRESS]");
     settings.add_filter(r"(git +)\d+\.\d+[^\n]*", "$1[VERSION]");
@@ -109,6 +111,12 @@ impl Town {
 
     pub(crate) fn store(&self) -> PathBuf {
         self.root.join(".gt/town.db")
+    }
+
+    /// Makes the store one that has kept no config, as one of an older version.
+    pub(crate) fn forget_config(&self) {
+        let store = rusqlite::Connection::open(self.store()).expect("the store is there");
+        store.execute("DELETE FROM config_kept", []).expect("it is SQL");
     }
 
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {

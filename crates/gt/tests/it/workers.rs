@@ -8,6 +8,8 @@ use crate::town::{session, snapshot};
 
 #[path = "workers/daemon.rs"]
 mod daemon;
+#[path = "workers/salvaged.rs"]
+mod salvaged;
 #[path = "workers/worktrees.rs"]
 mod worktrees;
 
@@ -47,6 +49,49 @@ fn a_worker_from_its_first_line_to_its_end() {
         fleet.town.gt(["polecat", "list"]),
     ];
     snapshot!("polecat_life", masked(&session(answers)));
+    assert!(fleet.agents().is_empty());
+}
+
+#[test]
+fn who_closes_or_deletes_a_bead_hears_who_still_works_on_it() {
+    let fleet = Fleet::with_cap(2, STAYS);
+    fleet.set("rigs.shop.isolation", "worktree");
+    fleet.hold(&["gt-a", "gt-b"]);
+    fleet.town.gt(["sling", "gt-a", "gt-b"]).success();
+    fleet.town.gt(["scheduler", "run"]).success();
+    let closed = fleet.town.gt(["close", "gt-a"]);
+    closed.success();
+    assert!(
+        closed.stderr.contains("note: shop/Toast still works on gt-a: no daemon runs that would end it; "),
+        "{closed}"
+    );
+    assert!(closed.stderr.contains("what it has committed stays on branch "), "{closed}");
+    let (_, stop) = closed.stderr.split_once("stop it now with `gt ").expect("a command");
+    let stop = stop.split('`').next().expect("a command");
+    fleet.town.call(stop.split(' ')).run().success();
+    let deleted = fleet.town.gt(["bead", "delete", "gt-b"]);
+    assert!(deleted.stderr.contains(" still works on gt-b: "), "{deleted}");
+}
+
+#[test]
+fn a_stop_never_ends_what_a_reused_name_does_now() {
+    let fleet = Fleet::with_cap(1, STAYS);
+    fleet.hold(&["gt-a", "gt-b"]);
+    fleet.town.gt(["sling", "gt-a", "gt-b"]).success();
+    fleet.start_daemon();
+    fleet.until_events("run.started", Some("gt-a"), 1);
+    fleet.town.gt(["polecat", "stop", "Toast"]).success();
+    fleet.until_events("run.started", Some("gt-b"), 1);
+    let refused = fleet.town.gt(["polecat", "stop", "Toast"]);
+    assert_eq!(refused.code, 1, "{refused}");
+    assert!(refused.stderr.contains("shop/Toast changed its work"), "{refused}");
+    assert!(refused.stderr.contains("from gt-a to gt-b Do gt-b"), "{refused}");
+    assert_eq!(fleet.agents().len(), 1, "what it does now goes on");
+    let run = fleet.town.gt(["polecat", "show", "Toast", "--json"]).json()["run"].as_str().expect("it runs").to_owned();
+    assert!(refused.stderr.contains(&format!("gt polecat stop shop/Toast --run {run}")), "{refused}");
+    let other = fleet.town.gt(["polecat", "stop", "Toast", "--run", "another"]);
+    assert_eq!(other.code, 1, "{other}");
+    fleet.town.gt(["polecat", "stop", "Toast", "--run", &run]).success();
     assert!(fleet.agents().is_empty());
 }
 
@@ -129,7 +174,7 @@ fn a_worker_that_has_been_silent_for_too_long_needs_a_person() {
     snapshot!(fleet.town.gt(["status"]).to_string(), @r"
     $ gt status
     [TOWN]  no daemon: `gt daemon start`
-    1 running, no cap, direct dispatch
+    1 agent running, no cap
 
     Needs a person (1)
       ! ● shop/Toast  stalled   gt-a Do gt-a  since [TIME]
@@ -305,21 +350,21 @@ fn the_status_of_an_idle_a_busy_and_a_paused_town_fits_on_one_screen() {
     snapshot!(session([fresh, idle, busy, paused]), @r"
     $ gt status
     [TOWN]  no daemon: `gt daemon start`
-    0 of 2 slots taken, 2 free, deferred dispatch
+    0 of 2 agents running
 
     Nothing runs.
 
     Nothing is scheduled.
     $ gt status
     [TOWN]  no daemon: `gt daemon start`
-    0 of 2 slots taken, 2 free, deferred dispatch
+    0 of 2 agents running
 
     Nothing runs.
 
     Nothing is scheduled. 4 beads are ready: `gt ready`, then `gt sling BEAD`.
     $ gt status
     [TOWN]  daemon runs (process [PID])
-    2 of 2 slots taken, 0 free, deferred dispatch
+    2 of 2 agents running
 
     Running (2)
       ● shop/Ember  working   gt-b Do gt-b  since [TIME]
@@ -335,7 +380,7 @@ fn the_status_of_an_idle_a_busy_and_a_paused_town_fits_on_one_screen() {
       hq-cv-id01  0/4 done  Work: Do gt-a and 3 more
     $ gt status
     [TOWN]  daemon runs (process [PID])
-    2 of 2 slots taken, 0 free, deferred dispatch
+    2 of 2 agents running
     PAUSED by tester since [TIME]: release day
 
     Running (2)
@@ -381,5 +426,5 @@ fn a_dry_sling_names_the_worker_and_makes_none() {
     assert_eq!(count(&fleet.town.events(), "bead.hooked", None), 0);
     assert!(fleet.agents().is_empty());
     assert!(answer.stdout.contains("Toast"), "{answer}");
-    assert!(answer.stderr.contains("Dry run"), "{answer}");
+    assert!(answer.stdout.starts_with("Dry run, nothing is changed. This would happen:\n"), "{answer}");
 }

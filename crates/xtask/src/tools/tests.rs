@@ -77,5 +77,5 @@ fn no_manager_is_a_case_of_its_own() {
 #[test]
 fn a_package_that_brings_two_programs_is_named_once() {
     let tools: Vec<&Tool> = TOOLS.iter().collect();
-    assert_eq!(packages(Manager::AptGet, &tools), ["git", "bash", "tmux", "faketime", "util-linux"]);
+    assert_eq!(packages(Manager::AptGet, &tools), ["git", "bash", "tmux", "faketime", "bsdutils", "util-linux"]);
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use frankenstein::TelegramApi as _;
 use frankenstein::methods::GetUpdatesParams;
@@ -21,6 +21,7 @@ use super::api::{Api, ApiError};
 use super::incoming::{Allow, Incoming, Origin, Sender, judge};
 use super::notices::Notices;
 use super::{Place, send};
+use crate::backoff::Backoff;
 use crate::channels::Common;
 use crate::channels::signal::Signal;
 use crate::channels::spec::Spec;
@@ -34,8 +35,8 @@ const POLL_SECONDS: u32 = 30;
 const UPDATES_MAX: u32 = 50;
 /// How long a call may take in all.
 const TIMEOUT: Duration = Duration::from_secs(45);
-const FIRST_SPAN: Duration = Duration::from_secs(1);
-const SPAN_MAX: Duration = Duration::from_mins(1);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// Strangers, and updates that cannot be read, of which the log tells.
 const NAMED_MAX: usize = 20;
 
@@ -97,14 +98,14 @@ impl Poller {
     pub(in crate::channels) fn serve(mut self) {
         let mut reader = None;
         let mut said = None;
-        let mut span = FIRST_SPAN;
+        let mut pause = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         while !self.signal.is_stopped() {
             match self.round(&mut reader) {
                 Ok(()) => {
                     if said.take().is_some() {
                         self.say("reads messages again");
                     }
-                    span = FIRST_SPAN;
+                    pause.reset();
                 }
                 Err(trouble) => {
                     let words = trouble.words();
@@ -112,19 +113,8 @@ impl Poller {
                         self.say(&words);
                         said = Some(words);
                     }
-                    let deadline = Instant::now() + span.max(trouble.retry_after());
-                    span = (span * 2).min(SPAN_MAX);
-                    self.rest_until(deadline);
+                    self.signal.rest(pause.grow().max(trouble.retry_after()));
                 }
-            }
-        }
-    }
-
-    /// Waits, whatever happens but the end.
-    fn rest_until(&self, deadline: Instant) {
-        while let Some(left) = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            if !self.signal.wait(Some(left)) {
-                return;
             }
         }
     }

@@ -54,7 +54,7 @@ fn errors_of_a_file() {
       hint: `gt config unset rigs."a.b".isolation` returns it to the default, `worktree`
     line 2: `agents.x.env` cannot be `***`: it must be a table of texts, such as `{ KEY = "value" }`
       hint: `gt config unset agents.x.env` returns it to the default, `{}`
-    line 2: `store.url` cannot be `'mysql://u:***@h/db'`: it must be a URL such as `postgres://user@host/town`
+    line 2: `store.url` cannot be `'mysql://u:***@h/db'`: it must be left unset, since this version keeps all data in the town's own SQLite file
       hint: `gt config unset store.url` leaves it out; `gt config list` says what each key is for
     "##);
 }
@@ -91,7 +91,7 @@ fn errors_of_a_command() {
         ("default_agent", &"x".repeat(100_000)),
     ];
     let all = typed.map(|(key, raw)| told(&set("", key, raw).unwrap_err()));
-    insta::assert_snapshot!(all.join("\n"), @r##"
+    insta::assert_snapshot!(all.join("\n"), @r#"
     `scheduler.max_polecats` cannot be `many`: it must be a whole number from -1 to 1000000
       hint: `gt config unset scheduler.max_polecats` returns it to the default, `-1`
     `scheduler.max_polecats` cannot be `-2`: it must be a whole number from -1 to 1000000
@@ -118,7 +118,7 @@ fn errors_of_a_command() {
       hint: `gt config unset heartbeat.tz` leaves it out; `gt config list` says what each key is for
     `server.bind` cannot be `localhost`: it must be an address with its port, such as `127.0.0.1:7777`
       hint: `gt config unset server.bind` returns it to the default, `127.0.0.1:7777`
-    `store.url` cannot be `town.db`: it must be a URL such as `postgres://user@host/town`
+    `store.url` cannot be `town.db`: it must be left unset, since this version keeps all data in the town's own SQLite file
       hint: `gt config unset store.url` leaves it out; `gt config list` says what each key is for
     `agents.x.command` cannot be `[]`: it must be a list of at least one text, such as `["bash", "agent.sh"]`
       hint: `gt config unset agents.x.command` leaves it out; `gt config list` says what each key is for
@@ -137,14 +137,14 @@ fn errors_of_a_command() {
     `scheduler` is a group of keys, not a key
       hint: its keys are `scheduler.max_polecats`, `scheduler.batch_size`, `scheduler.spawn_delay`, `scheduler.order`, `scheduler.max_failures`, `scheduler.start_timeout`, `scheduler.breaker_reset`
     `rigs.web` is a group of keys, not a key
-      hint: its keys are `rigs.web.isolation`, `rigs.web.max_polecats`, `rigs.web.gates`, `rigs.web.merge`, `rigs.web.pull_request`, `rigs.web.default_formula`
+      hint: its keys are `rigs.web.isolation`, `rigs.web.max_polecats`, `rigs.web.gates`, `rigs.web.merge`, `rigs.web.push`, `rigs.web.pull_request`, `rigs.web.default_formula`
     `a..b` is not a key: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`
       hint: join names with dots and quote a name that has some, as in `rigs."a.b".gates`
     `` is not a key: it is empty
       hint: join names with dots and quote a name that has some, as in `rigs."a.b".gates`
     `default_agent` cannot be `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…`: it must be shorter than 64 KiB
       hint: `gt config unset default_agent` returns it to the default, `claude`
-    "##);
+    "#);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_table_can_follow_lines_of_the_template() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one snapshot, read as a whole")]
 fn the_template_as_people_see_it() {
-    insta::assert_snapshot!(template(), @r##"
+    insta::assert_snapshot!(template(), @r#"
     # town.toml: the settings of this town.
     #
     # Each line below is a comment that shows a key with its default and its meaning.
@@ -263,6 +263,7 @@ fn the_template_as_people_see_it() {
     # rigs.NAME.max_polecats = -1                     # polecats alive at once in this rig; -1 and 0: no own cap
     # rigs.NAME.gates = []                            # commands that must all succeed, in order, before a merge
     # rigs.NAME.merge = "mr"                          # what becomes of finished work (mr | direct | local)
+    #   rigs.NAME.push = true                         # push merged work to origin; unset: rigs cloned from a URL do
     # rigs.NAME.pull_request = []                     # program that asks for merges into protected branches
     # rigs.NAME.default_formula = "mol-polecat-work"  # formula for work slung without one
 
@@ -327,6 +328,7 @@ fn the_template_as_people_see_it() {
     # heartbeat.target = "last"                       # where its answer goes: last (used channel), none, or a channel
     # heartbeat.ack_max_chars = 300                   # text beside HEARTBEAT_OK that still counts as all well
 
+    # guards.max_agents = 16                          # polecats alive at once where no cap is set; 0: no limit
     # guards.load_per_core = 16                       # no start above this load per core; 0: no limit
     # guards.free_memory = "256 MB"                   # no start with less memory free
     # guards.free_disk = "1 GB"                       # no start with less disk free
@@ -337,8 +339,10 @@ fn the_template_as_people_see_it() {
     # retention.events = "30d"                        # age at which events are pruned, unread ones never
     # retention.messages = "30d"                      # age at which what sessions said is pruned
     # retention.logs = "14d"                          # age at which logs are pruned
+    # retention.worktrees = "24h"                     # time after which salvaged worktrees of closed beads go
+    # retention.logs_size = "1 GB"                    # size of all logs above which the oldest go; 0 B: no limit
 
-    #   store.url = "postgres://user@host/town"       # PostgreSQL shared by several hosts; unset: the embedded store
+    #   store.url = "postgres://user@host/town"       # PostgreSQL, not supported yet: leave it unset
 
     # server.bind = "127.0.0.1:7777"                  # address of the dashboard and the HTTP API
     # server.allow = ["*"]                            # sessions that HTTP callers may talk to; *: anything
@@ -350,5 +354,5 @@ fn the_template_as_people_see_it() {
     #   prompt   = "arg"                  # how the assignment reaches it: arg | stdin | none
     #   headless = ["bash", "turn.sh"]    # one chat turn: prompt on stdin, reply on stdout
     #   env      = { KEY = "value" }
-    "##);
+    "#);
 }

@@ -16,6 +16,7 @@ pub(super) struct Token(u64);
 impl Token {
     pub(super) const LISTENER: Self = Self(0);
     pub(super) const BELL: Self = Self(1);
+    pub(super) const HOME: Self = Self(2);
 }
 
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub(super) struct Events {
 
 impl Events {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, n_tokens: 2 })
+        Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, n_tokens: 3 })
     }
 
     pub(super) fn new_token(&mut self) -> Token {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -12,8 +13,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, getsid, pidfd_open, p
 
 use super::endings::Ended;
 use super::events::{Events, Token};
+use super::log_lock;
 use crate::process::table::{self, Entry, Mark};
-use crate::{Ending, Handle, Known, Stop};
+use crate::{Ending, Handle, Known, Stop, patience};
 
 /// From asking a run to end to killing it.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -42,6 +44,8 @@ pub(super) struct Runs {
 #[derive(Debug)]
 struct Run {
     handle: Handle,
+    /// Its log, where another keeper started it: what holds the lock on that is of this run too.
+    log: Option<PathBuf>,
     /// The kernel session that its process group lies in, as far as it was seen.
     session: Option<u32>,
     is_child: bool,
@@ -67,6 +71,8 @@ pub(super) enum Found {
     Kept,
     /// It ended while nobody looked.
     Gone(Ended),
+    /// It lives, and cannot be told from others yet.
+    Unclear,
     /// It was never started.
     Nothing,
 }
@@ -141,24 +147,37 @@ impl Runs {
 
     /// Finds a run that another keeper started.
     pub(super) fn adopt(&mut self, known: &Known, events: &mut Events) -> Found {
-        if let Some(entry) = known.handle.as_ref().and_then(table::living) {
-            return self.insert_adopted(&known.run, &entry, events);
+        // A start that was not answered is not recorded; the log knows it.
+        let first = known.handle.clone().or_else(|| known.log.as_deref().and_then(log_lock::first));
+        if let Some(entry) = first.as_ref().and_then(table::living) {
+            return self.insert_adopted(known, &entry, events);
         }
-        let members = table::members(Mark { keeper: &self.keeper, run: &known.run, group: None });
-        let first = members.iter().find(|entry| entry.group == entry.pid);
-        if known.handle.is_none()
-            && let Some(entry) = first
+        let members = self.unrecorded_members(known);
+        if first.is_none()
+            && let Some(entry) = members.iter().find(|entry| can_be_first(entry))
         {
-            return self.insert_adopted(&known.run, entry, events);
+            return self.insert_adopted(known, entry, events);
         }
-        match (known.handle.clone().or(members.first().map(Entry::handle)), members.is_empty()) {
+        let is_held = || known.log.as_deref().is_some_and(log_lock::is_held);
+        match (first.or(members.first().map(Entry::handle)), members.is_empty()) {
+            // What holds its log shows itself soon: to be taken over, or to be ended.
+            (_, true) if known.handle.is_none() && is_held() => Found::Unclear,
             (None, _) => Found::Nothing,
             (Some(handle), true) => Found::Gone(Ended { handle, ending: Departure::unseen().ending() }),
             (Some(handle), false) => {
-                self.by_name.insert(known.run.clone(), Run::new(handle, None));
+                self.by_name.insert(known.run.clone(), Run { log: known.log.clone(), ..Run::new(handle, None) });
                 self.handle_departure(&known.run, Departure::unseen(), events);
                 Found::Kept
             }
+        }
+    }
+
+    /// The processes of a run that show whose they are, by their environment or else by the lock on its log.
+    fn unrecorded_members(&self, known: &Known) -> Vec<Entry> {
+        let members = table::members(Mark { keeper: &self.keeper, run: &known.run, group: None });
+        match &known.log {
+            Some(log) if members.is_empty() && log_lock::is_held(log) => table::lock_holders(log),
+            _ => members,
         }
     }
 
@@ -230,7 +249,7 @@ impl Runs {
                 self.settle(name, events);
             }
             (None, Stop::Gently) => {
-                let deadline = now + STOP_GRACE;
+                let deadline = now + patience::of(STOP_GRACE);
                 run.kill_at = Some(run.kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
                 run.signal_all(Mark { keeper: &self.keeper, run: name, group: run.group() }, Signal::TERM);
             }
@@ -241,10 +260,11 @@ impl Runs {
         }
     }
 
-    fn insert_adopted(&mut self, name: &str, entry: &Entry, events: &mut Events) -> Found {
+    fn insert_adopted(&mut self, known: &Known, entry: &Entry, events: &mut Events) -> Found {
         let session = (entry.group == entry.pid).then_some(entry.session);
-        self.by_name.insert(name.to_owned(), Run::new(entry.handle(), session));
-        self.attend(name, events);
+        let run = Run { log: known.log.clone(), ..Run::new(entry.handle(), session) };
+        self.by_name.insert(known.run.clone(), run);
+        self.attend(&known.run, events);
         Found::Kept
     }
 
@@ -270,7 +290,11 @@ impl Runs {
         for _ in 0..LOOKS_MAX {
             let left = self.left_behind(name);
             if left.is_empty() {
-                return self.end(name);
+                // Whose orphan is executing a program shows later: then this is called again, once, at `kill_at`.
+                if self.is_killing(name) || !self.is_orphan_executing() {
+                    self.end(name);
+                }
+                return;
             }
             let Some(run) = self.by_name.get_mut(name) else { return };
             let pidfds = run.send_off(&left);
@@ -292,6 +316,10 @@ impl Runs {
         // With its first process gone, the number of its group may have been given to another run.
         let group = run.group().filter(|(pid, _)| !self.by_child.contains_key(pid));
         let mut left = table::members(Mark { keeper: &self.keeper, run: name, group });
+        let holders = run.log.as_deref().map(settled_holders).unwrap_or_default();
+        left.extend(
+            holders.into_iter().filter(|holder| left.iter().all(|entry| entry.pid != holder.pid)).collect::<Vec<_>>(),
+        );
         if self.by_name.len() == 1 {
             // With no other run about, an orphan that hides whose it is (a cleared environment, a session of its own) can
             // only be this one's.
@@ -306,7 +334,18 @@ impl Runs {
     /// Children that are neither agents nor our own helpers. Who was started in a terminal belongs to that one.
     fn orphans(&self) -> Vec<u32> {
         let children = table::own_children().into_iter().flatten();
-        children.filter(|pid| self.is_orphan(*pid) && !table::has_variable(*pid, "TMUX_PANE")).collect()
+        let is_hidden = |pid: u32| !table::has_variable(pid, "TMUX_PANE") && !table::is_executing(pid);
+        children.filter(|pid| self.is_orphan(*pid) && is_hidden(*pid)).collect()
+    }
+
+    fn is_killing(&self, name: &str) -> bool {
+        let departure = self.by_name.get(name).and_then(|run| run.departure.as_ref());
+        departure.is_some_and(|departure| departure.is_killing)
+    }
+
+    fn is_orphan_executing(&self) -> bool {
+        let mut children = table::own_children().into_iter().flatten();
+        children.any(|pid| self.is_orphan(pid) && table::is_executing(pid))
     }
 
     /// Whom not to take for an orphan.
@@ -336,9 +375,27 @@ impl Runs {
     }
 }
 
+/// The processes that hold the lock on a log for good. One that a keeper has forked and that executes no program yet may be of
+/// any run.
+fn settled_holders(log: &Path) -> Vec<Entry> {
+    if !log_lock::is_held(log) {
+        return Vec::new();
+    }
+    let own_words = table::words(std::process::id());
+    let is_settled = |entry: &Entry| !table::is_executing(entry.pid) && table::words(entry.pid) != own_words;
+    table::lock_holders(log).into_iter().filter(is_settled).collect()
+}
+
+/// Whether this can be what a keeper started, and not a helper of that. It leads its group, and only a terminal makes it
+/// lead its kernel session too: the leader of a group cannot begin a session.
+fn can_be_first(entry: &Entry) -> bool {
+    let leads_session = entry.session == entry.pid;
+    entry.group == entry.pid && (!leads_session || table::has_variable(entry.pid, "TMUX_PANE"))
+}
+
 impl Run {
     fn new(handle: Handle, session: Option<u32>) -> Self {
-        Self { handle, session, is_child: false, awaited: BTreeMap::new(), kill_at: None, departure: None }
+        Self { handle, log: None, session, is_child: false, awaited: BTreeMap::new(), kill_at: None, departure: None }
     }
 
     fn group(&self) -> Option<(u32, u32)> {

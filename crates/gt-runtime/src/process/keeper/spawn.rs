@@ -18,10 +18,10 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
 use super::endings::is_file_name;
-use super::program;
-use crate::memory;
+use super::log_lock;
 use crate::process::table;
 use crate::{Handle, Launch, StartError};
+use crate::{memory, program};
 
 /// Threads that help to start processes, at the most.
 const HELPERS_MAX: usize = 3;
@@ -115,7 +115,9 @@ impl<'a> Spawner<'a> {
         })?;
         let pid = child.id();
         let entry = table::entry(pid).ok_or_else(|| StartError::Unknown { cause: format!("no /proc/{pid}/stat") })?;
-        Ok(entry.handle())
+        let handle = entry.handle();
+        log_lock::note_first(&launch.log, &handle);
+        Ok(handle)
     }
 
     fn env<'b>(&'b self, launch: &'b Launch) -> impl Iterator<Item = (&'b String, &'b String)> {
@@ -133,10 +135,7 @@ impl<'a> Spawner<'a> {
         if let Some(found) = self.programs.get(&key) {
             return Ok(found.clone());
         }
-        let Some(found) = program::on_path(name, &key.1) else {
-            let cause = "it is not on the PATH of whoever started it".to_owned();
-            return Err(StartError::NoProgram { program: name.to_owned(), cause });
-        };
+        let found = program::on_path(name, &key.1).ok_or_else(|| program::missing(name))?;
         self.programs.insert(key, found.clone());
         Ok(found)
     }
@@ -150,7 +149,7 @@ struct Output {
 
 impl Output {
     fn open(launch: &Launch) -> Result<Output, StartError> {
-        let log = open_log(&launch.log)?;
+        let log = log_lock::take(&launch.log)?;
         let errors = match &launch.errors {
             Some(path) => open_log(path),
             None => log.try_clone().map_err(|error| log_error(&launch.log, &error)),
@@ -184,7 +183,7 @@ fn log_error(path: &Path, error: &io::Error) -> StartError {
 
 /// Why a start failed, by the error of executing the program.
 pub(super) fn spawn_error(error: &io::Error, launch: &Launch) -> StartError {
-    let program = launch.argv.first().map(String::as_str).unwrap_or_default();
+    let name = launch.argv.first().map(String::as_str).unwrap_or_default();
     // The same errors come from entering the directory as from executing the program.
     if launch.dir.is_file() {
         return failed(format!("cannot work in {}: it is not a directory", launch.dir.display()));
@@ -194,9 +193,9 @@ pub(super) fn spawn_error(error: &io::Error, launch: &Launch) -> StartError {
     }
     match Errno::from_io_error(error) {
         Some(Errno::NOENT | Errno::ACCESS | Errno::NOEXEC | Errno::NOTDIR) => {
-            StartError::NoProgram { program: program.to_owned(), cause: error.to_string() }
+            program::cannot_execute(name, Path::new(name), error)
         }
-        _ => classify(error, format!("cannot start `{program}`: {error}")),
+        _ => classify(error, format!("cannot start `{name}`: {error}")),
     }
 }
 

@@ -153,7 +153,7 @@ impl Terminals {
             recorded.or_else(|| self.panes.get(run).map(handle_of))
         };
         let handles: Vec<Option<Handle>> = runs.iter().map(of).collect();
-        runs.into_iter().zip(handles).map(|(run, handle)| Known { run, handle }).collect()
+        runs.into_iter().zip(handles).map(|(run, handle)| Known { run, handle, log: None }).collect()
     }
 
     /// Forgets a run whose end is recorded, and removes its session.

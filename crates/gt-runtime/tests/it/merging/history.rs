@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gt_runtime::merge::{MergeError, exclude, forget, is_part_of, keep, kept, look, patch, seal};
+use gt_runtime::merge::{MergeError, exclude, forget, has_work_of, is_part_of, keep, kept, look, patch, seal};
 
 use super::{Yard, commit, git, text};
 
@@ -90,6 +90,46 @@ fn what_is_part_of_what_is_asked_of_git() {
     for (commit, of) in [("nothing", "main"), ("main", "nothing")] {
         assert!(matches!(is_part_of(&yard.rig, commit, of), Err(MergeError::NoCommit { .. })));
     }
+}
+
+/// On top of `main`, in a worktree of its own: two commits with changes, and one without.
+fn three_commits(yard: &Yard) -> String {
+    let worktree = yard.worktree("old");
+    commit(&worktree, "one", "1\n");
+    git(&worktree, &["commit", "--quiet", "--allow-empty", "--message=nothing"]);
+    commit(&worktree, "two", "2\n")
+}
+
+#[test]
+fn work_is_there_as_it_is_or_with_the_same_changes() {
+    let yard = Yard::new();
+    let old = three_commits(&yard);
+    let worktree = yard.worktree("new");
+    let fresh = commit(&worktree, "mended", "");
+    assert!(!has_work_of(&yard.rig, &old, &fresh).unwrap(), "none of it is there");
+    git(&worktree, &["cherry-pick", "old~2"]);
+    assert!(!has_work_of(&yard.rig, &old, "new").unwrap(), "a part of it is there");
+    git(&worktree, &["cherry-pick", "old"]);
+    assert!(has_work_of(&yard.rig, &old, "new").unwrap(), "what changes nothing is not missing");
+    git(&worktree, &["reset", "--quiet", "--hard", &fresh]);
+    git(&worktree, &["merge", "--quiet", "--no-edit", "old"]);
+    assert!(has_work_of(&yard.rig, &old, "new").unwrap());
+    assert!(matches!(has_work_of(&yard.rig, &"1".repeat(40), "new"), Err(MergeError::NoCommit { .. })));
+}
+
+#[test]
+fn work_that_was_changed_on_the_way_or_is_a_merge_is_not_the_same() {
+    let yard = Yard::new();
+    let old = yard.work("old", "one", "1\n");
+    let worktree = yard.worktree("new");
+    commit(&worktree, "one", "another\n");
+    assert!(!has_work_of(&yard.rig, &old, "new").unwrap());
+    let merging = yard.worktree("merging");
+    commit(&merging, "side", "");
+    git(&merging, &["merge", "--quiet", "--no-edit", "old"]);
+    git(&worktree, &["reset", "--quiet", "--hard", "merging^1"]);
+    git(&worktree, &["merge", "--quiet", "--no-edit", "--message=another", "old"]);
+    assert!(!has_work_of(&yard.rig, "merging", "new").unwrap(), "only a person can compare merges");
 }
 
 #[test]

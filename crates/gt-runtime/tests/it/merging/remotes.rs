@@ -5,19 +5,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gt_runtime::merge::{Base, MergeError, base, push, push_branch};
+use gt_runtime::merge::{Base, MergeError, base, brought, push, push_branch, unpublished};
 
 use super::{LONG, Lifeline, Yard, commit, git};
 
 fn base_of(repository: &Path) -> Result<Base, MergeError> {
-    base(repository, "main", LONG)
+    base(repository, "main", true, LONG)
 }
 
 #[test]
 fn without_an_origin_the_base_is_the_branch_here() {
     let yard = Yard::new();
     assert_eq!(base_of(&yard.rig).unwrap(), Base { commit: yard.tip("main"), has_remote: false });
-    assert!(matches!(base(&yard.rig, "trunk", LONG), Err(MergeError::NoTarget { .. })));
+    assert!(matches!(base(&yard.rig, "trunk", true, LONG), Err(MergeError::NoTarget { .. })));
 }
 
 #[test]
@@ -32,11 +32,45 @@ fn the_base_is_here_or_there_whichever_is_ahead() {
 
     let later = yard.other_pushes("later");
     match base_of(&yard.rig) {
-        Err(MergeError::Parted { target, here, there }) => {
+        Err(MergeError::Parted { target, here, there, .. }) => {
             assert_eq!((target.as_str(), here, there), ("main", ours, later));
         }
         other => panic!("they have parted, but: {other:?}"),
     }
+}
+
+#[test]
+fn an_origin_that_is_left_alone_is_not_asked_and_parts_nothing() {
+    let yard = Yard::with_origin();
+    let known = yard.other_pushes("theirs");
+    git(&yard.rig, &["fetch", "--quiet", "origin"]);
+    let ours = commit(&yard.rig, "ours", "");
+    yard.other_pushes("later");
+    let here = base(&yard.rig, "main", false, LONG).unwrap();
+    assert_eq!(here, Base { commit: ours, has_remote: false });
+    assert_eq!(git(&yard.rig, &["rev-parse", "origin/main"]), known, "it was asked");
+}
+
+#[test]
+fn what_a_push_would_publish_is_what_no_branch_of_the_origin_has() {
+    let yard = Yard::with_origin();
+    let draft = commit(&yard.rig, "draft", "");
+    let ours = commit(&yard.rig, "ours", "");
+    let ids = |commit: &str| unpublished(&yard.rig, commit).unwrap().into_iter().map(|one| one.id).collect::<Vec<_>>();
+    assert_eq!(ids("main"), [ours.clone(), draft.clone()]);
+    git(&yard.rig, &["push", "--quiet", "origin", &format!("{draft}:refs/heads/elsewhere")]);
+    assert_eq!(ids("main"), [ours]);
+}
+
+#[test]
+fn what_a_merge_brings_is_not_what_the_target_had_before() {
+    let yard = Yard::new();
+    let base = yard.tip("main");
+    let taken_back = commit(&yard.rig, "draft", "");
+    let own = yard.work("work", "own", "");
+    assert_eq!(brought(&yard.rig, "main", &taken_back, &own).unwrap().as_slice(), std::slice::from_ref(&own));
+    git(&yard.rig, &["reset", "--quiet", "--hard", &base]);
+    assert_eq!(brought(&yard.rig, "main", &base, &own).unwrap(), [own]);
 }
 
 #[test]
@@ -45,9 +79,9 @@ fn a_target_that_only_one_side_has_will_do() {
     git(&yard.rig, &["branch", "ours"]);
     git(&yard.path("origin.git"), &["branch", "theirs", "main"]);
     for target in ["ours", "theirs"] {
-        assert_eq!(base(&yard.rig, target, LONG).unwrap().commit, yard.tip("main"));
+        assert_eq!(base(&yard.rig, target, true, LONG).unwrap().commit, yard.tip("main"));
     }
-    assert!(matches!(base(&yard.rig, "trunk", LONG), Err(MergeError::NoTarget { .. })));
+    assert!(matches!(base(&yard.rig, "trunk", true, LONG), Err(MergeError::NoTarget { .. })));
     git(yard.root.path(), &["init", "--quiet", "--bare", "empty.git"]);
     git(&yard.rig, &["remote", "set-url", "origin", yard.path("empty.git").to_str().unwrap()]);
     assert_eq!(base_of(&yard.rig).unwrap().commit, yard.tip("main"));
@@ -85,7 +119,7 @@ fn an_origin_that_does_not_answer_is_given_up() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     git(&yard.rig, &["config", "remote.origin.uploadpack", program.to_str().unwrap()]);
     let started = Instant::now();
-    match base(&yard.rig, "main", Duration::from_secs(1)) {
+    match base(&yard.rig, "main", true, Duration::from_secs(1)) {
         Err(MergeError::Remote { said }) => assert_eq!(said, "it took longer than 1 second"),
         other => panic!("nobody answered, but: {other:?}"),
     }

@@ -65,7 +65,7 @@ fn has_a_result_for_each(printed: &[u8]) -> bool {
 }
 
 fn sees_what_was_started(printed: &[u8], now: Timestamp) -> bool {
-    let known = ["r1", "r2"].map(|run| Known { run: run.to_owned(), handle: Some(Handle::ELSEWHERE) });
+    let known = ["r1", "r2"].map(|run| Known { run: run.to_owned(), handle: Some(Handle::ELSEWHERE), log: None });
     let seen = answers::surveyed(&known, printed, now).inspect_err(|error| assert_can_be_shown(error));
     seen.is_ok_and(|seen| {
         assert!(known.iter().all(|known| seen.contains_key(&known.run)));

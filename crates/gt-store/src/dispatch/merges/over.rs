@@ -1,12 +1,13 @@
 //! What it means for merging that somebody has closed or deleted a bead: its work is not merged any more, and what it was
-//! the rework of waits for a person. Beads that are closed because they were merged are not this file's.
+//! the rework of waits for a person. Beads that are closed because they were merged are `landed.rs`'s.
 
 use gt_core::event::EventType;
 use gt_core::text::one_line;
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use serde_json::json;
 
-use super::{Merge, drop_live, live_of, select};
+use super::landed::returned_for;
+use super::{Merge, drop_live, live_of};
 use crate::dispatch::records::{self, Hold};
 use crate::dispatch::{alarms, contexts, runs};
 use crate::error::Result;
@@ -24,26 +25,25 @@ pub(crate) fn follow(tx: &Connection, bead: Key, id: &str, event: EventType, sta
     if let Some(merge) = live_of(tx, bead)? {
         drop_live(tx, &merge, &format!("{} {how} {id}", one_line(&stamp.actor)), stamp)?;
     }
-    let is_latest =
-        "NOT EXISTS (SELECT 1 FROM merge AS newer WHERE newer.bead = merge.bead AND newer.place > merge.place)";
-    let rest = format!("merge.rework = ?1 AND merge.state = 'returned' AND {is_latest}");
-    for first in select(tx, &rest, [bead])? {
-        hold(tx, &first, &format!("{id} was {how} and is not merged"), stamp)?;
+    for first in returned_for(tx, bead)? {
+        hold(tx, &first, Hold::ReworkClosed, &format!("{id} was {how} and is not merged"), stamp)?;
     }
     Ok(())
 }
 
 /// What came back and is not worked on again by anybody is held, unless somebody has decided about it since.
-fn hold(tx: &Connection, first: &Merge, why: &str, stamp: &Stamp) -> Result<()> {
+pub(super) fn hold(tx: &Connection, first: &Merge, how: Hold, why: &str, stamp: &Stamp) -> Result<()> {
     let mut record = records::load(tx, first.key)?;
+    let newer = "SELECT 1 FROM merge WHERE bead = ?1 AND place > (SELECT place FROM merge WHERE id = ?2)";
     let is_decided = record.hold.is_some()
+        || tx.prepare_cached(newer)?.exists(params![first.key, first.id])?
         || !rows::load(tx, first.key)?.status.is_active()
         || contexts::live_of(tx, first.key)?.is_some()
         || runs::live_of(tx, first.key)?.is_some();
     if is_decided {
         return Ok(());
     }
-    record.hold = Some(Hold::ReworkClosed);
+    record.hold = Some(how);
     record.last_failure = Some(why.to_owned());
     record.context = runs::by_id(tx, &first.run)?.map(|run| run.context).or(record.context);
     records::save(tx, first.key, &record)?;

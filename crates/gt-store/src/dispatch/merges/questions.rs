@@ -1,14 +1,30 @@
 //! What people ask of the refinery's queue; nothing here changes it.
 
+use std::collections::BTreeSet;
+
 use gt_core::near;
 use rusqlite::Connection;
 
-use super::{Merge, Target, TargetHold, select};
+use super::{Merge, Target, TargetHold, landed, select};
 use crate::error::{Result, StoreError};
 use crate::rows::{self, timestamp};
 use crate::store::Store;
 
 impl Store {
+    /// Of these commits, those that the refinery brought to a branch.
+    pub fn agent_commits(&mut self, commits: &[String]) -> std::result::Result<BTreeSet<String>, StoreError> {
+        self.read(|tx| {
+            let mut query = tx.prepare_cached("SELECT 1 FROM agent_commit WHERE id = ?1")?;
+            let mut known = BTreeSet::new();
+            for commit in commits {
+                if query.exists([commit])? {
+                    known.insert(commit.clone());
+                }
+            }
+            Ok(known)
+        })
+    }
+
     /// Every target that is held, with the reason.
     pub fn target_holds(&mut self) -> std::result::Result<Vec<(Target, TargetHold)>, StoreError> {
         self.read(|tx| {
@@ -30,6 +46,11 @@ impl Store {
             let key = rows::key_of(tx, bead)?;
             key.map_or(Ok(Vec::new()), |key| select(tx, "merge.bead = ?1 ORDER BY merge.place", [key]))
         })
+    }
+
+    /// The merges that came back and that a bead was made to work on again; none of what is no bead.
+    pub fn returned_for(&mut self, rework: &str) -> std::result::Result<Vec<Merge>, StoreError> {
+        self.read(|tx| rows::key_of(tx, rework)?.map_or(Ok(Vec::new()), |key| landed::returned_for(tx, key)))
     }
 
     /// Work that came back and is not merged since.

@@ -32,6 +32,8 @@ const TITLE_CHARS: usize = 200;
 pub struct Rework {
     /// The bead whose work it is.
     pub of: String,
+    /// The branch with the commits of that bead, which a rework has to bring along.
+    pub of_branch: String,
     pub merge: String,
     pub target: String,
     pub branch: String,
@@ -155,6 +157,9 @@ fn schedule(tx: &Connection, merge: &Merge, id: &str, key: Key, prefix: &str, st
         .optional()?;
     let Some(old) = context.map(|id| contexts::by_id(tx, &id)).transpose()?.flatten() else { return Ok(()) };
     let Ok(fields) = old.sling_fields() else { return Ok(()) };
+    if gt_core::defect!("rework-not-in-line") {
+        return Ok(());
+    }
     // Its steps are done; what is left is one piece of work.
     let by_steps = fields.mode.is_some();
     let fields = SlingFields {
@@ -208,11 +213,11 @@ pub(crate) fn rework_of(tx: &Connection, bead: Key) -> Result<Option<Rework>> {
     let rest = format!("merge.bead = ?1 AND merge.state = 'returned' AND {is_open} ORDER BY merge.place DESC LIMIT 1");
     let own = select(tx, &rest, [bead])?.pop();
     let first = first_of(tx, bead)?;
-    let of = first.as_ref().map(|first| first.bead.clone());
+    let of = first.as_ref().map(|first| (first.bead.clone(), first.branch.clone()));
     let Some(latest) = own.or(first) else { return Ok(None) };
-    let of = of.unwrap_or_else(|| latest.bead.clone());
+    let (of, of_branch) = of.unwrap_or_else(|| (latest.bead.clone(), latest.branch.clone()));
     let Merge { id, target, branch, tip, patch, reason, .. } = latest;
-    Ok(Some(Rework { of, merge: id, target, branch, tip, patch, reason: reason.unwrap_or_default() }))
+    Ok(Some(Rework { of, of_branch, merge: id, target, branch, tip, patch, reason: reason.unwrap_or_default() }))
 }
 
 /// Puts a merge into line again.

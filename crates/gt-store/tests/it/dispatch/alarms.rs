@@ -78,7 +78,7 @@ fn at_the_end_of_its_attempts_the_mayor_is_asked_once() {
     assert_eq!(subjects(&mut yard, DEACON).len(), 4);
     let letter = letters(&mut yard, MAYOR).remove(0);
     assert_eq!(letter.subject, "gt-1 is out of attempts");
-    insta::assert_snapshot!(letter.body, @r"
+    insta::assert_snapshot!(letter.body, @"
     gt-1
 
     4 attempts ended unfinished.
@@ -87,7 +87,7 @@ fn at_the_end_of_its_attempts_the_mayor_is_asked_once() {
     polecat: shop/Toast
     run: run-0004
     branch: polecat/run-0004
-    last: exit code 1
+    last: exit code 1; last output: and gone
     then: gt scheduler retry gt-1
 
     last output:

@@ -219,14 +219,14 @@ fn trouble_holds_an_agent_or_the_town_until_its_time() {
     yard.pass(1);
     yard.sling(&["gt-3", "gt-4"]);
     yard.policy.batch = Some(1);
-    let until = yard.now + SignedDuration::from_secs(60);
+    let until = yard.now + SignedDuration::from_secs(30);
     let run = yard.claim_one().run;
-    yard.fail(&run, "rate limit", Fault::Agent { until });
-    assert_eq!(yard.held_by("gt-1"), ["agent-held-up"]);
+    yard.fail(&run, "no such tool", Fault::Agent);
+    assert_eq!(yard.held_by("gt-1"), ["agent-cannot-start"]);
     assert_eq!((yard.scheduled("gt-1").failures, yard.scheduled("gt-1").last_failure), (0, None), "it costs nothing");
     let claimed = yard.claim_one();
     assert_eq!((claimed.bead.as_str(), claimed.agent.as_str()), ("gt-3", "claude"), "another agent goes on");
-    yard.fail(&claimed.run, "disk full", Fault::Town { until });
+    yard.fail(&claimed.run, "disk full", Fault::Town);
     assert_eq!(yard.claims(), Vec::<String>::new());
     assert_eq!(yard.held_by("gt-3"), ["held-up"]);
     assert_eq!(yard.outlook().limit, Limit::Guard);
@@ -234,7 +234,10 @@ fn trouble_holds_an_agent_or_the_town_until_its_time() {
     assert_eq!(yard.store.next_deadline(&policy, now).expect("it answers"), Some(until));
     yard.now = until;
     yard.policy.batch = None;
-    assert_eq!(yard.claims(), ["gt-1", "gt-2", "gt-3", "gt-4"]);
+    let tried = yard.claim_one();
+    assert_eq!(tried.bead, "gt-3", "one is tried for the others; the program is looked for a little later");
+    yard.start(&tried.run);
+    assert_eq!(yard.claims(), ["gt-4"]);
 }
 
 #[test]
@@ -258,9 +261,8 @@ fn trouble_of_no_run_holds_the_town_too_and_said_again_it_is_no_news() {
 fn resuming_forgets_trouble() {
     let mut yard = queue();
     yard.policy.batch = Some(1);
-    let until = yard.now + SignedDuration::from_hours(9);
     let run = yard.claim_one().run;
-    yard.fail(&run, "disk full", Fault::Town { until });
+    yard.fail(&run, "disk full", Fault::Town);
     assert_eq!(yard.told(Store::resume).0, (false, 1), "it was not paused");
     assert_eq!(yard.claims(), ["gt-1"]);
 }
@@ -338,6 +340,7 @@ fn many_that_claim_at_once_exceed_no_cap_and_take_nothing_twice() {
             new_run: &mut new_run,
             limits: PerSide::both(Some(2)),
             n_before: 0,
+            probe: &|_, _| None,
         };
         start.wait();
         store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp).expect("a pass works").claimed.len()
@@ -360,8 +363,14 @@ fn a_rehearsed_sling_claims_what_the_real_one_does_and_leaves_no_trace() {
     let mut stage = Store::open(yard.store.path()).and_then(Store::rehearse).expect("a rehearsal");
     let (policy, stamp) = (yard.policy.clone(), yard.stamp());
     let mut new_run = || "run-0001".to_owned();
-    let mut claimant =
-        Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits: PerSide::both(None), n_before: 0 };
+    let mut claimant = Claimant {
+        policy: &policy,
+        starter: "me:1",
+        new_run: &mut new_run,
+        limits: PerSide::both(None),
+        n_before: 0,
+        probe: &|_, _| None,
+    };
     let sling = asked(&["gt-1", "gt-2"]);
     let rehearsed = stage.sling(&sling, Some(&mut claimant), &stamp).expect("it is slung");
     drop(stage);
@@ -490,6 +499,10 @@ fn a_context_that_cannot_be_read_is_closed_and_the_others_go_on() {
         assert_eq!(bead.body.text("close_reason").as_deref(), Some("invalid-context"));
         assert_eq!(bead.body.text("description").as_deref(), Some(fields), "as it is");
         assert_eq!(yard.explained("gt-1"), "ready: invalid-context");
+        let why = yard.rows("SELECT last_failure FROM dispatch_record").pop().expect("the reason is kept");
+        assert!(!why.is_empty());
+        let told = yard.explain("gt-1").reasons.remove(0).message;
+        assert!(told.contains(&format!("({why})")), "{told}");
         assert_eq!(yard.sling(&["gt-1"]).len(), 1, "a new sling is fine");
     }
 }

@@ -12,6 +12,10 @@ use jiff::SignedDuration;
 
 use crate::yard::{Yard, asked, ended, forced};
 
+/// What comes late, or to a bead that a person has taken.
+#[path = "merges_late.rs"]
+mod late;
+
 fn target() -> Target {
     Target { rig: "shop".to_owned(), branch: "main".to_owned() }
 }
@@ -23,12 +27,23 @@ fn conflict() -> Flaw {
 impl Yard {
     /// A run of the bead says that it is done, and hands this over.
     fn hand_over(&mut self, run: &str, id: &str) -> Result<Option<Vec<String>>, StoreError> {
+        self.hand_over_instead(run, id, None)
+    }
+
+    /// The same for a rework that may replace what came back.
+    fn hand_over_instead(
+        &mut self,
+        run: &str,
+        id: &str,
+        replaces: Option<&str>,
+    ) -> Result<Option<Vec<String>>, StoreError> {
         let merge = HandOver {
             id: id.to_owned(),
             target: "main".to_owned(),
             branch: format!("polecat/Toast/{id}"),
             tip: format!("{id}-tip"),
             strategy: Strategy::Queue,
+            replaces: replaces.map(str::to_owned),
         };
         let note = Some("made it".to_owned());
         let report = Report {
@@ -51,8 +66,13 @@ impl Yard {
     }
 
     fn merged(&mut self, id: &str) -> Vec<String> {
-        let stamp = self.stamp();
-        self.store.record_merged(&[id.to_owned()], "0123456789abcdef", &stamp).expect("it is recorded")
+        self.merged_with(id, &[])
+    }
+
+    /// The same for a rework with which the target has the commits of these.
+    fn merged_with(&mut self, id: &str, carried: &[&str]) -> Vec<String> {
+        let (stamp, carried) = (self.stamp(), carried.iter().map(|&id| id.to_owned()).collect::<Vec<_>>());
+        self.store.record_merged(&[id.to_owned()], "0123456789abcdef", &carried, &stamp).expect("it is recorded")
     }
 
     fn give_back(&mut self, id: &str, flaw: &Flaw) -> ReturnedAs {
@@ -139,7 +159,7 @@ fn what_is_landing_cannot_be_closed() {
     let mut yard = Yard::with(&["gt-1"]);
     yard.handed_over("gt-1", "mr-1");
     let stamp = yard.stamp();
-    assert!(yard.store.begin_landing(&["mr-1".to_owned()], &stamp).expect("it answers"));
+    assert!(yard.store.begin_landing(&["mr-1".to_owned()], &[], &stamp).expect("it answers"));
     let refused = yard.store.close_beads(&["gt-1".to_owned()], None, &stamp);
     assert!(matches!(refused, Err(StoreError::Refused(Refusal::MergeLands { .. }))), "{refused:?}");
     assert_eq!(yard.holder("gt-1").0, "in_progress");
@@ -225,11 +245,52 @@ fn what_cannot_be_merged_comes_back_as_a_bead_and_closes_with_it() {
     yard.start(&claimed.run);
     yard.hand_over(&claimed.run, "mr-2").expect("it is taken");
     yard.end(&claimed.run);
-    assert_eq!(yard.merged("mr-2"), ["gt-2"], "both are merged, so what waits is ready");
+    assert_eq!(yard.merged_with("mr-2", &["mr-1"]), ["gt-2"], "both are merged, so what waits is ready");
     assert_eq!([yard.holder("gt-1").0, yard.holder(&rework).0], ["closed", "closed"]);
     assert_eq!(yard.merge("mr-1").state, MergeState::Merged);
     assert!(!yard.text("gt-1", "merged_at").is_empty());
     yard.check();
+}
+
+/// The work of `gt-1` came back; its rework, which may say that it replaces that, is merged without it.
+fn merged_without_it(replaces: Option<&str>) -> (Yard, Vec<String>) {
+    let mut yard = Yard::with(&["gt-1", "gt-2 > gt-1:merge-blocks"]);
+    yard.handed_over("gt-1", "mr-1");
+    yard.give_back("mr-1", &conflict());
+    let claimed = yard.claim_one();
+    yard.start(&claimed.run);
+    yard.hand_over_instead(&claimed.run, "mr-2", replaces).expect("it is taken");
+    yard.end(&claimed.run);
+    let became_ready = yard.merged("mr-2");
+    assert_eq!(yard.holder(&claimed.bead).0, "closed", "the rework itself is merged");
+    yard.check();
+    (yard, became_ready)
+}
+
+#[test]
+fn what_a_rework_is_merged_without_stays_open_and_waits_for_a_person() {
+    let (mut yard, _) = merged_without_it(None);
+    assert_eq!((yard.holder("gt-1").0.as_str(), yard.merge("mr-1").state), ("open", MergeState::Returned));
+    assert_eq!((yard.claims(), yard.explained("gt-1")), (Vec::new(), "ready: left-out".to_owned()));
+    assert_eq!(yard.explained("gt-2"), "blocked: blocked");
+    let letters = yard.store.inbox(gt_store::MAYOR, true, 10).expect("it answers").letters;
+    assert_eq!(letters.iter().map(|letter| letter.subject.as_str()).collect::<Vec<_>>(), ["gt-1 is not merged"]);
+    let stamp = yard.stamp();
+    yard.store.retry_merge("mr-1", "mr-1-tip", &stamp).expect("it waits again");
+    assert_eq!((yard.merged("mr-1"), yard.holder("gt-1").0), (vec!["gt-2".to_owned()], "closed".to_owned()));
+    yard.check();
+}
+
+#[test]
+fn what_a_rework_replaces_is_closed_with_the_reason_and_its_own_merge_is_dropped() {
+    let (mut yard, became_ready) = merged_without_it(Some("it was wrong"));
+    assert_eq!((yard.holder("gt-1").0.as_str(), became_ready), ("closed", vec!["gt-2".to_owned()]));
+    let reason = yard.text("gt-1", "close_reason");
+    assert!(reason.starts_with("Replaced by ") && reason.ends_with(", merged in 0123456789: it was wrong"), "{reason}");
+    let merge = yard.merge("mr-1");
+    assert_eq!(merge.state, MergeState::Dropped);
+    assert!(merge.reason.is_some_and(|reason| reason.ends_with(": it was wrong")));
+    assert_eq!(yard.merge("mr-2").replaces.as_deref(), Some("it was wrong"));
 }
 
 /// A rework that comes back is no new bead: it costs an attempt, cools down, and ends with a person.
@@ -297,12 +358,27 @@ fn what_is_landing_cannot_be_dropped() {
     yard.handed_over("gt-1", "mr-1");
     yard.handed_over("gt-2", "mr-2");
     let (both, stamp) = (["mr-1", "mr-2"].map(str::to_owned), yard.stamp());
-    assert!(yard.store.begin_landing(&both, &stamp).expect("it answers"));
+    assert!(yard.store.begin_landing(&both, &[], &stamp).expect("it answers"));
     assert!(yard.store.drop_merge("mr-1", "no", &stamp).is_err() && yard.try_sling(&forced("gt-1")).is_err());
     yard.store.end_landing(&target(), &stamp).expect("whoever did it has died");
     yard.store.drop_merge("mr-1", "no", &stamp).expect("it is dropped");
-    assert!(!yard.store.begin_landing(&both, &stamp).expect("it answers"), "one of them is not wanted");
+    assert!(!yard.store.begin_landing(&both, &[], &stamp).expect("it answers"), "one of them is not wanted");
     yard.store.drop_merge("mr-2", "no", &stamp).expect("the other was not marked");
+    yard.check();
+}
+
+#[test]
+fn what_a_landing_brings_is_agents_work_and_a_landing_that_is_refused_brings_nothing() {
+    let mut yard = Yard::with(&["gt-1", "gt-2"]);
+    yard.handed_over("gt-1", "mr-1");
+    yard.handed_over("gt-2", "mr-2");
+    let stamp = yard.stamp();
+    let [one, two, other] = ["c1", "c2", "c3"].map(str::to_owned);
+    assert!(yard.store.begin_landing(&["mr-1".to_owned()], &[one.clone(), one.clone()], &stamp).expect("it answers"));
+    yard.store.drop_merge("mr-2", "no", &stamp).expect("it is dropped");
+    assert!(!yard.store.begin_landing(&["mr-2".to_owned()], slice::from_ref(&two), &stamp).expect("it answers"));
+    let known = yard.store.agent_commits(&[two, one.clone(), other]).expect("it answers");
+    assert_eq!(known.into_iter().collect::<Vec<_>>(), [one]);
     yard.check();
 }
 
@@ -329,6 +405,13 @@ fn a_held_target_waits_for_its_time_and_a_paused_one_for_a_person() {
     assert_eq!(yard.rows("SELECT count(*) || '' FROM event WHERE type = 'merge.held'"), ["1"], "one story, told once");
     assert_eq!((due(&mut yard), next(&mut yard)), (0, Some(until)));
     assert!(yard.explain("gt-1").reasons.iter().any(|reason| reason.message.contains("it is dirty")));
+    let stamp = yard.stamp();
+    yard.store.retry_held_targets(&stamp).expect("they are due");
+    assert_eq!((due(&mut yard), next(&mut yard)), (1, None));
+    let hold = yard.store.target_hold(&target()).expect("it answers").expect("the reason stays until it is tried");
+    assert_eq!((hold.tries, hold.reason.as_str()), (1, "it is dirty"));
+    yard.store.hold_target(&target(), "it is dirty", until, &stamp).expect("it is held");
+    assert_eq!((due(&mut yard), next(&mut yard)), (0, Some(until)));
     yard.pass(10);
     assert_eq!((due(&mut yard), next(&mut yard)), (1, None));
     let stamp = yard.stamp();
@@ -444,15 +527,19 @@ fn later_work_of_a_run_replaces_what_waits() {
     yard.hand_over(&run, "mr-1").expect("it is taken");
     let again = |yard: &mut Yard, id: &str| {
         let (branch, target) = ("polecat/Toast/mr-1".to_owned(), "main".to_owned());
-        let work = HandOver { id: id.to_owned(), target, branch, tip: "later".to_owned(), strategy: Strategy::Queue };
+        let (id, tip) = (id.to_owned(), "later".to_owned());
+        let work = HandOver { id, target, branch, tip, strategy: Strategy::Queue, replaces: None };
         let stamp = yard.stamp();
         yard.store.hand_over_again(&run, &work, &stamp).expect("it answers")
     };
     assert!(again(&mut yard, "mr-2"));
     assert_eq!((yard.merge("mr-1").state, yard.waiting()), (MergeState::Dropped, vec!["mr-2".to_owned()]));
     let stamp = yard.stamp();
-    assert!(!yard.store.begin_landing(&["mr-1".to_owned()], &stamp).expect("it answers"), "the old one lands no more");
-    assert!(yard.store.begin_landing(&["mr-2".to_owned()], &stamp).expect("it answers"));
+    assert!(
+        !yard.store.begin_landing(&["mr-1".to_owned()], &[], &stamp).expect("it answers"),
+        "the old one lands no more"
+    );
+    assert!(yard.store.begin_landing(&["mr-2".to_owned()], &[], &stamp).expect("it answers"));
     assert!(!again(&mut yard, "mr-3"), "it is too late");
     yard.merged("mr-2");
     assert!(!again(&mut yard, "mr-3"), "it is over");

@@ -93,7 +93,14 @@ fn a_claim_can_be_limited_on_either_side() {
             format!("run-{n}")
         };
         let limits = PerSide { scheduler, queue };
-        let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits, n_before: 0 };
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me:1",
+            new_run: &mut new_run,
+            limits,
+            n_before: 0,
+            probe: &|_, _| None,
+        };
         let advance = yard.store.advance(&Findings::default(), &policy, Some(&mut claimant), &stamp);
         assert_eq!(beads_of(&advance.expect("it is claimed").claimed), wanted, "{limits:?}");
     }
@@ -122,7 +129,8 @@ fn what_is_slung_is_found_behind_any_number_of_queued_ones() {
     };
     let mut claims = |policy: &Policy| {
         let limits = PerSide::both(None);
-        let mut claimant = Claimant { policy, starter: "me:1", new_run: &mut new_run, limits, n_before: 0 };
+        let mut claimant =
+            Claimant { policy, starter: "me:1", new_run: &mut new_run, limits, n_before: 0, probe: &|_, _| None };
         let stamp = town.stamp();
         let advance = town.store.advance(&Findings::default(), policy, Some(&mut claimant), &stamp);
         beads_of(&advance.expect("they are claimed").claimed).into_iter().map(str::to_owned).collect::<Vec<_>>()

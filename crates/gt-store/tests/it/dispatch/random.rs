@@ -25,6 +25,7 @@ fn policy(knobs: &Knobs) -> Policy {
             rigs: knobs.rig.iter().map(|(rig, cap)| (RIGS[*rig].to_owned(), *cap)).collect(),
             agents: knobs.agent.iter().map(|(agent, cap)| (AGENTS[*agent].to_owned(), *cap)).collect(),
             host: knobs.host,
+            guard: None,
         },
         batch: knobs.batch,
         queue: knobs.queue.map(|(cap, batch, is_open)| QueueRules { cap, batch, is_open }),
@@ -266,11 +267,10 @@ fn settle(yard: &mut Yard, findings: &Findings, claims: bool) {
 }
 
 fn settle_start(yard: &mut Yard, run: &str, fault: usize, claims: bool) {
-    let until = yard.now + SignedDuration::from_secs(60);
     let fault = match fault {
         0 | 1 => Fault::Bead,
-        2 => Fault::Agent { until },
-        3 => Fault::Town { until },
+        2 => Fault::Agent,
+        3 => Fault::Town,
         _ => {
             return settle(yard, &Findings { started: vec![started(run)], ..Findings::default() }, claims);
         }

@@ -102,6 +102,8 @@ fn a_circuit_that_is_due_is_no_deadline_while_dispatch_is_paused() {
     assert_eq!(yard.claims(), Vec::<String>::new());
     let (policy, now) = (yard.policy.clone(), yard.now);
     assert_eq!(yard.store.next_deadline(&policy, now).expect("it answers"), None);
+    assert_eq!(yard.explained("gt-1"), "ready: circuit-broken", "its one try comes after the pause");
+    assert_eq!(yard.outlook().scheduled.len(), 0);
     yard.told(Store::resume);
     assert_eq!(yard.claims(), ["gt-1"]);
 }
@@ -173,7 +175,7 @@ fn a_death_costs_an_attempt_on_the_bead_and_the_next_one_waits() {
         assert_eq!(yard.holder("gt-1"), own("open", None));
         assert_eq!(yard.explained("gt-1"), "scheduled: scheduled cooling-down");
         let words = &yard.scheduled("gt-1").reasons[0].message;
-        assert!(words.starts_with(&format!("attempt {attempt} ended unfinished (exit code 1)")), "{words}");
+        assert!(words.starts_with(&format!("attempt {attempt} did not finish it (exit code 1")), "{words}");
         yard.pass(299);
         assert_eq!(yard.claims(), Vec::<String>::new());
         yard.pass(1);

@@ -105,7 +105,7 @@ fn a_limit_costs_no_attempt_and_holds_up_the_agent_until_its_time() {
     assert_eq!(yard.held_by("gt-1"), ["agent-held-up"]);
     assert_eq!(
         yard.scheduled("gt-2").reasons[0].message,
-        "agent `claude` is held up until 2026-01-01T01:00:00Z: it is rate limited: limit reached"
+        "agent `claude` is held up: it is rate limited: limit reached; next try in 1 h, or at once with `gt scheduler resume`"
     );
     assert_eq!(yard.claims(), ["gt-3"], "other agents go on");
     let (policy, now) = (yard.policy.clone(), yard.now);
@@ -163,8 +163,8 @@ fn a_missing_login_holds_up_the_agent_and_names_the_way_on() {
     assert_eq!(yard.run(&run).outcome, Some(Outcome::AgentUnable));
     assert_eq!(
         yard.scheduled("gt-1").reasons[0].message,
-        "agent `claude` is held up until 2026-01-01T00:10:00Z: it is not logged in: Not logged in · Please run /login; \
-         `claude /login`, then `gt scheduler resume`"
+        "agent `claude` is held up: it is not logged in: Not logged in · Please run /login; log in with `claude /login`; \
+         next try in 10 min, or at once with `gt scheduler resume`"
     );
 }
 

@@ -235,7 +235,14 @@ impl Clock {
             format!("run-{n}")
         };
         let limits = PerSide::both(None);
-        let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits, n_before: 0 };
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me:1",
+            new_run: &mut new_run,
+            limits,
+            n_before: 0,
+            probe: &|_, _| None,
+        };
         let advance = self.does(|store, stamp| store.advance(findings, &policy, Some(&mut claimant), stamp));
         self.n_runs = n;
         advance.expect("a pass works")

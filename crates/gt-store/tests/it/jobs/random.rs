@@ -253,7 +253,6 @@ impl Story {
         let live = self.live();
         let Some(run) = live.get(usize::from(run) % live.len().max(1)) else { return };
         let clock = &mut self.clock;
-        let until = clock.town.now + SECOND;
         match how {
             How::Answered => clock.answer(run, "yes"),
             How::Failed => clock.fail(run),
@@ -267,8 +266,8 @@ impl Story {
                 clock.end(end);
             }
             How::NotStarted => clock.fail_start(run, Fault::Bead),
-            How::NoAgent => clock.fail_start(run, Fault::Agent { until }),
-            How::NoTown => clock.fail_start(run, Fault::Town { until }),
+            How::NoAgent => clock.fail_start(run, Fault::Agent),
+            How::NoTown => clock.fail_start(run, Fault::Town),
         }
     }
 

@@ -166,7 +166,7 @@ fn a_start_that_fails_is_an_attempt_unless_the_whole_town_is_held_up() {
     clock.fire_at("01:00");
     let claimed = clock.claim().remove(0);
     let until = clock.town.now + MINUTE;
-    clock.fail_start(&claimed.run, Fault::Town { until });
+    clock.fail_start(&claimed.run, Fault::Town);
     assert_eq!((clock.log("x"), clock.claim().len()), (vec!["01:00 running".into()], 0));
     clock.town.now = until;
     let claimed = clock.claim().remove(0);
@@ -185,7 +185,7 @@ fn who_has_no_agent_is_not_tried_again() {
     let mut clock = Clock::with(&[every("x", 60)]);
     clock.fire_at("01:00");
     let claimed = clock.claim().remove(0);
-    clock.fail_start(&claimed.run, Fault::Agent { until: time("01:05") });
+    clock.fail_start(&claimed.run, Fault::Agent);
     assert_eq!(clock.log("x"), ["01:00 failed"]);
     assert_eq!(clock.job("x").failures, 1);
 }

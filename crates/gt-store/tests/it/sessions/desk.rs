@@ -80,7 +80,14 @@ impl Desk {
             format!("run-{n}")
         };
         let limits = PerSide::both(None);
-        let mut claimant = Claimant { policy: &policy, starter: "me:1", new_run: &mut new_run, limits, n_before: 0 };
+        let mut claimant = Claimant {
+            policy: &policy,
+            starter: "me:1",
+            new_run: &mut new_run,
+            limits,
+            n_before: 0,
+            probe: &|_, _| None,
+        };
         let advance = self.town.store.advance(findings, &policy, Some(&mut claimant), &stamp);
         self.town.check();
         self.count();

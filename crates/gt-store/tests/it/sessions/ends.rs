@@ -106,6 +106,38 @@ fn what_was_interrupted_is_tried_once_more_and_what_failed_is_reported() {
 }
 
 #[test]
+fn plain_text_whose_end_was_not_seen_is_the_answer_and_says_so() {
+    let unseen = |run: &str| Ended { code: None, signal: None, ..ended(run) };
+    let answered = |run: &str| Ended { reply: Some("half of it".into()), ..unseen(run) };
+    let mut desk = Desk::new();
+    let turn = desk.send("dm:a", "1");
+    desk.starts();
+    assert_eq!(desk.end(answered("run-1")), Vec::<String>::new(), "it is not run again");
+    let why = "the end of this run was not seen, so the answer may be incomplete";
+    assert_eq!((desk.word(turn), desk.error(turn)), ("done", why.into()));
+    let view = desk.town.store.turn(turn).expect("it answers").expect("it is there");
+    assert_eq!(view.reply.as_deref(), Some(format!("half of it\n\n[{why}]").as_str()));
+
+    // Nothing was printed, a death was seen, a failure was seen: none of them is an answer.
+    let no_answers = [
+        Ended { reply: Some(String::new()), ..unseen("") },
+        Ended { signal: Some(9), ..answered("") },
+        Ended { is_lost: true, ..answered("") },
+    ];
+    for (n, end) in (1..).step_by(2).zip(no_answers) {
+        let turn = desk.send("dm:a", "again");
+        desk.starts();
+        assert_eq!(desk.end(Ended { run: format!("run-{}", n + 1), ..end.clone() }), ["again"], "{end:?}");
+        desk.end(Ended { run: format!("run-{}", n + 2), ..end });
+        assert_eq!(desk.word(turn), "failed");
+    }
+    let turn = desk.send("dm:a", "2");
+    desk.starts();
+    desk.end(Ended { code: Some(1), ..answered("run-8") });
+    assert_eq!(desk.word(turn), "failed");
+}
+
+#[test]
 fn a_turn_that_goes_on_with_a_lost_conversation_begins_a_new_one() {
     let mut desk = Desk::new();
     let converse = |desk: &mut Desk, text: &str| {

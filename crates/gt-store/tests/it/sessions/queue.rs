@@ -1,10 +1,11 @@
 //! Lanes, queues and debounce, in virtual time. // SPEC L1–L4; facts: GoClaw's own cases, where ours do not differ
 
-use gt_core::agent::Told;
+use gt_core::agent::{Told, Vendor};
 use gt_core::refusal::Refusal;
 use gt_core::session::{Mode, Overflow, Rules};
-use gt_store::{Ended, Fault, Findings, NewMessage, SendOutcome, Wishes};
+use gt_store::{Ended, Fault, Findings, NewMessage, SendOutcome, Telling, Wishes};
 use jiff::SignedDuration;
+use serde_json::json;
 
 use crate::desk::{Desk, killed, message};
 use crate::yard::ended;
@@ -281,9 +282,9 @@ fn a_session_may_have_rules_of_its_own() {
 }
 
 #[test]
-fn a_paused_scheduler_a_guard_and_an_agent_in_trouble_start_no_turn() {
+fn a_paused_scheduler_and_a_guard_start_no_turn_and_an_agent_that_cannot_start_fails_it() {
     let mut desk = Desk::new();
-    desk.send("dm:a", "1");
+    let turn = desk.send("dm:a", "1");
     let stamp = desk.town.stamp();
     desk.town.store.pause(None, &stamp).expect("it is paused");
     assert_eq!(desk.starts(), Vec::<String>::new());
@@ -292,12 +293,29 @@ fn a_paused_scheduler_a_guard_and_an_agent_in_trouble_start_no_turn() {
     assert_eq!(desk.starts(), Vec::<String>::new());
     desk.policy.guards.clear();
     assert_eq!(desk.advance(&Findings::default()).turns.len(), 1);
-    let until = desk.town.now + SignedDuration::from_secs(60);
-    desk.fail_start("run-1", Fault::Agent { until });
+    desk.fail_start("run-1", Fault::Agent);
+    assert_eq!(desk.word(turn), "failed", "somebody waits for the answer");
     desk.send("dm:b", "2");
-    assert_eq!(desk.starts(), Vec::<String>::new(), "its agent is held up");
-    desk.town.pass(60);
-    assert_eq!(desk.starts(), ["1", "2"]);
+    assert_eq!(desk.starts(), ["2"], "the agent may be there by now");
+}
+
+#[test]
+fn a_spent_budget_starts_no_turn_until_the_next_day() {
+    let mut desk = Desk::new();
+    desk.policy.daily_cents = Some(250);
+    desk.send("dm:a", "1");
+    assert_eq!(desk.starts(), ["1"]);
+    let mut told = Told::default();
+    let spent = json!({ "type": "result", "result": "Yes.", "total_cost_usd": 2.5 });
+    told.hear_line(Vendor::Claude, &spent.to_string(), desk.town.now);
+    let told = Some(Telling { run: "run-1".to_owned(), vendor: Vendor::Claude, told });
+    let turn = desk.send("dm:b", "2");
+    assert_eq!(desk.end(Ended { code: Some(0), told, ..ended("run-1") }), Vec::<String>::new());
+    let (policy, now) = (desk.policy.clone(), desk.town.now);
+    let why = desk.town.store.why_waiting(turn, &policy, now).expect("it answers");
+    assert_eq!(why.as_deref(), Some("agents have reported $2.50 today, and `budget.daily` is $2.50"));
+    desk.town.pass(24 * 60 * 60);
+    assert_eq!(desk.starts(), ["2"]);
 }
 
 #[test]
@@ -355,4 +373,35 @@ fn whatever_waits_says_why() {
     let stamp = desk.town.stamp();
     desk.town.store.pause(None, &stamp).expect("it is paused");
     assert_eq!(why(&mut desk, other), "the scheduler is paused by tester; `gt scheduler resume` lets it go on");
+}
+
+#[test]
+fn a_message_that_took_the_place_of_others_says_that_they_are_ending() {
+    let mut desk = Desk::with_main(9);
+    desk.rules.mode = Mode::Interrupt;
+    desk.send("group:ops", "1");
+    assert_eq!(desk.starts(), ["1"]);
+    let newer = desk.send("group:ops", "2");
+    assert_eq!(desk.starts(), Vec::<String>::new(), "the first one has not ended");
+    let (policy, now) = (desk.policy.clone(), desk.town.now);
+    let why = desk.town.store.why_waiting(newer, &policy, now).expect("it answers");
+    assert_eq!(why.as_deref(), Some("it starts once what it takes the place of has ended"));
+}
+
+#[test]
+fn a_message_waits_for_the_agent_that_its_session_was_given_later() {
+    let mut desk = Desk::with_main(9);
+    desk.policy.caps.agents.insert("codex".into(), 1);
+    let codex = |wishes: &mut Wishes| wishes.agent = Some("codex".to_owned());
+    let first = desk.send("dm:a", "1");
+    let second = desk.send("dm:b", "2");
+    let stamp = desk.town.stamp();
+    for session in ["dm:a", "dm:b"] {
+        desk.town.store.set_session(session, codex, &stamp).expect("it is set");
+    }
+    assert_eq!(desk.starts(), ["1"]);
+    assert_eq!(desk.turn(first).run.as_deref(), Some("run-1"));
+    let (policy, now) = (desk.policy.clone(), desk.town.now);
+    let why = desk.town.store.why_waiting(second, &policy, now).expect("it answers");
+    assert_eq!(why.as_deref(), Some("as many runs of agent `codex` live as `agents.codex.max` allows"));
 }

@@ -111,9 +111,8 @@ impl Story {
                 self.desk.advance(&Findings { started, ..Findings::default() });
             }
             Step::NotStarted { run, is_fault } => {
-                let until = self.desk.town.now + SignedDuration::from_secs(1);
                 if let Some(run) = self.any(run) {
-                    self.desk.fail_start(&run, if is_fault { Fault::Bead } else { Fault::Town { until } });
+                    self.desk.fail_start(&run, if is_fault { Fault::Bead } else { Fault::Town });
                 }
             }
             Step::Answered { run } => {

@@ -27,5 +27,6 @@ pub(crate) fn run(context: &Context, args: &CloseArgs) -> Result<(), Failure> {
     let mut store = context.open(&town)?;
     let changed = store.close_beads(&ids, reason.as_deref(), &context.stamp())?;
     report_change(context, &ids, &changed, &Words { done: "closed", already: "closed" })?;
+    super::note_workers(context, &town, &mut store, &changed.beads)?;
     if changed.became_ready.is_empty() { Ok(()) } else { context.carry_on(&town, &mut store, After::Command) }
 }

@@ -75,7 +75,8 @@ pub(crate) fn run(context: &Context, args: CreateArgs) -> Result<(), Failure> {
         () => {
             let place = view.rig.map_or(" (a town bead)".to_owned(), |rig| format!(" in {rig}"));
             let place = if id.starts_with("hq-") || !place.ends_with("bead)") { place } else { " (no rig)".to_owned() };
-            context.say(&format!("Created {}{place}: {}", paint(BOLD, &id), one_line(&view.bead.title)))
+            let verb = if context.is_dry_run() { "Would create" } else { "Created" };
+            context.say(&format!("{verb} {}{place}: {}", paint(BOLD, &id), one_line(&view.bead.title)))
         }
     }
 }

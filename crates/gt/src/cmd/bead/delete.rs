@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Words, checked_body, once, report_change};
+use super::{Words, checked_body, note_workers, once, report_change};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -24,6 +24,9 @@ pub(crate) struct DeleteArgs {
 pub(crate) fn run(context: &Context, args: &DeleteArgs) -> Result<(), Failure> {
     let ids = once(&args.ids);
     let reason = args.reason.clone().map(|words| checked_body("reason", words)).transpose()?;
-    let changed = context.store()?.delete_beads(&ids, reason.as_deref(), &context.stamp())?;
-    report_change(context, &ids, &changed, &Words { done: "deleted", already: "deleted" })
+    let town = context.town()?;
+    let mut store = context.open(&town)?;
+    let changed = store.delete_beads(&ids, reason.as_deref(), &context.stamp())?;
+    report_change(context, &ids, &changed, &Words { done: "deleted", already: "deleted" })?;
+    note_workers(context, &town, &mut store, &changed.beads)
 }

@@ -10,7 +10,7 @@ use super::{checked_body, checked_word, parse_priority, parse_type};
 use crate::context::Context;
 use crate::dashes;
 use crate::failure::Failure;
-use crate::render::{self, GREEN, paint};
+use crate::render;
 use crate::when;
 
 /// Change a bead
@@ -96,6 +96,8 @@ pub(crate) fn run(context: &Context, args: UpdateArgs) -> Result<(), Failure> {
         return context.json(&render::row(&view));
     }
     context.say(&match (claim, !changed.beads.is_empty()) {
+        (true, true) if context.is_dry_run() => format!("{} would have {id}.", context.actor()),
+        (false, true) if context.is_dry_run() => format!("{id} would be updated."),
         (true, true) => format!("{} has {id}.", context.actor()),
         (false, true) => format!("{id} updated."),
         (true, false) => format!("{} has {id} already; nothing was changed.", context.actor()),
@@ -103,7 +105,7 @@ pub(crate) fn run(context: &Context, args: UpdateArgs) -> Result<(), Failure> {
     })?;
     let others: Vec<String> = changed.became_ready.into_iter().filter(|ready| *ready != id).collect();
     if !others.is_empty() {
-        context.say(&format!("{} {}", paint(GREEN, "Now ready:"), super::named(&others)))?;
+        super::say_ready(context, &others)?;
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ const WIDTH: usize = 32;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) done: usize,
+    /// Of these, the deleted ones.
+    pub(super) deleted: usize,
     pub(super) running: usize,
     pub(super) queued: usize,
     pub(super) ready: usize,
@@ -49,8 +51,12 @@ pub(super) fn draw(counts: &Counts) -> String {
         used = until.max(used);
     }
     bar.push_str(&paint(DIM, &"·".repeat(WIDTH - used)));
-    let mut words = vec![format!("{}/{} done", counts.done, counts.total)];
-    let rest = parts.into_iter().skip(1).map(|(n, _, _, word)| (n, word)).chain([(counts.waiting, "waiting")]);
+    let mut words = vec![format!("{}/{} done", counts.done - counts.deleted, counts.total)];
+    let rest = parts
+        .into_iter()
+        .skip(1)
+        .map(|(n, _, _, word)| (n, word))
+        .chain([(counts.waiting, "waiting"), (counts.deleted, "deleted")]);
     words.extend(rest.filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")));
     format!("{bar}  {}", words.join(" · "))
 }
@@ -78,7 +84,8 @@ mod tests {
 
     #[test]
     fn whatever_there_is_has_a_cell() {
-        let counts = Counts { done: 1, running: 1, queued: 1, ready: 1, waiting: 996, total: 1000 };
+        let counts =
+            Counts { done: 1, running: 1, queued: 1, ready: 1, waiting: 996, total: 1000, ..Counts::default() };
         let rest = "·".repeat(28);
         assert_eq!(plain(counts), format!("█▓▒░{rest}  1/1000 done · 1 running · 1 queued · 1 ready · 996 waiting"));
     }

@@ -2,7 +2,6 @@
 
 use clap::Args;
 use gt_engine::Town;
-use gt_engine::settings::Settings;
 use gt_store::{Going, Staged, Staging, Store};
 use serde_json::{Value, json};
 
@@ -70,7 +69,7 @@ pub(super) fn start(
     staged: &Staged,
     words: &[String],
 ) -> Result<Vec<Answer>, Failure> {
-    let settings = Settings::load(town)?;
+    let settings = context.settings_in(town, store)?;
     let policy = settings.policy(town.root());
     let first = staged.first_wave();
     if first.is_empty() {
@@ -89,7 +88,7 @@ pub(super) fn show(context: &Context, staged: &Staged, answers: &[Answer]) -> Re
     let title = fit::cut(&staged.title, fit::width().saturating_sub(40).max(20));
     context.say(&format!("{} Launched {} {title}", paint(GREEN, "✓"), paint(BOLD, convoy)))?;
     for answer in answers.iter().take(LINES_MAX) {
-        context.say(&sling::answer_line(answer, How::Sling))?;
+        context.say(&sling::answer_line(answer, How::Sling, context.is_dry_run()))?;
     }
     if answers.len() > LINES_MAX {
         context.say(&paint(DIM, &format!("… and {} more", answers.len() - LINES_MAX)))?;

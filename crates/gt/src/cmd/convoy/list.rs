@@ -51,7 +51,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<(), Failure> {
 }
 
 fn line(convoy: &ConvoyProgress, id_width: usize) -> String {
-    let ConvoyProgress { id, title, status, n_done, n_total, .. } = convoy;
+    let ConvoyProgress { id, title, status, n_done, n_deleted, n_total, .. } = convoy;
     let style = match status.as_str() {
         "open" => GREEN,
         "closed" => DIM,
@@ -60,7 +60,7 @@ fn line(convoy: &ConvoyProgress, id_width: usize) -> String {
     let owned = if convoy.is_owned { "  owned" } else { "" };
     let id = fit::pad(id, id_width);
     let status = format!("{:<15}", one_line(status));
-    let progress = format!("{:>7}", format!("{n_done}/{n_total}"));
+    let progress = format!("{:>7}", format!("{}/{n_total}", n_done - n_deleted));
     let taken = [&id, &status, &progress, owned].map(fit::columns).iter().sum::<usize>() + 5;
     let title = fit::cut(title, fit::width().saturating_sub(taken).max(TITLE_COLUMNS_MIN));
     format!("{}  {} {progress}  {title}{}", paint(BOLD, &id), paint(style, &status), paint(DIM, owned))

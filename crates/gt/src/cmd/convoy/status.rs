@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use gt_core::convoy::ConvoyStatus;
 use gt_core::explain;
+use gt_core::status::Status;
 use gt_engine::Town;
 use gt_store::{ConvoyPicture, Progress, Store, Worker};
 use jiff::Timestamp;
@@ -120,7 +121,7 @@ impl Seen {
         let has_queued = picture.progress.iter().any(|progress| matches!(progress, Progress::Queued { .. }));
         let (mut reasons, mut starts) = (FxHashMap::default(), FxHashMap::default());
         if has_queued {
-            let policy = context.settings(town)?.policy(town.root());
+            let policy = context.settings_in(town, store)?.policy(town.root());
             for one in store.outlook(&policy, now)?.scheduled {
                 match one.reasons.into_iter().next() {
                     Some(reason) => drop(reasons.insert(one.bead, reason.message)),
@@ -138,6 +139,8 @@ impl Seen {
     fn counts(&self, view: &View<'_>) -> Counts {
         let mut counts = Counts::default();
         self.picture.members().for_each(|at| counts.add(view.state(at)));
+        let is_deleted = |at: &u32| self.picture.graph.spot(*at).status == Status::Tombstone;
+        counts.deleted = self.picture.members().filter(is_deleted).count();
         self.picture.missing.iter().for_each(|_| counts.add(State::Blocked));
         counts
     }

@@ -1,13 +1,14 @@
 //! `gt polecat nuke`: a worker and its worktree go, the work never does. // SPEC P8
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::Args;
 use gt_core::refusal::Refusal;
 use gt_engine::{Town, TownError};
-use gt_runtime::{merge, worktree};
+use gt_runtime::merge;
+use gt_runtime::worktree::{self, Fingerprint, LoneSubmodules, WorktreeError};
 use gt_store::{Polecat, Store};
 use serde_json::{Value, json};
 
@@ -28,6 +29,14 @@ pub(super) struct NukeArgs {
     /// Also with work in it that is nowhere else; that is salvaged first
     #[arg(long)]
     force: bool,
+}
+
+/// What is left of a worker.
+#[derive(Debug, Default)]
+struct Left {
+    salvaged: Option<Salvaged>,
+    /// What is in nobody's way and could not be deleted.
+    undeleted: Option<PathBuf>,
 }
 
 /// Where unfinished work was put.
@@ -52,10 +61,10 @@ pub(super) fn run(context: &Context, args: &NukeArgs) -> Result<(), Failure> {
     if !store.keep_polecat(rig, name, Some("it is being nuked"), &context.stamp())? {
         return Err((&busy()).into());
     }
-    let salvaged = match path.filter(|_| !context.is_dry_run()) {
-        None => None,
+    let left = match path.filter(|_| !context.is_dry_run()) {
+        None => Left::default(),
         Some(path) => match clear(&mut store, &town, &polecat, path, args.force) {
-            Ok(salvaged) => salvaged,
+            Ok(left) => left,
             Err(error) => {
                 store.keep_polecat(rig, name, polecat.kept.as_deref(), &context.stamp())?;
                 return Err(error.hint(by_force(rig, name)));
@@ -66,11 +75,18 @@ pub(super) fn run(context: &Context, args: &NukeArgs) -> Result<(), Failure> {
         return Err((&busy()).into());
     }
     if context.wants_json() {
-        let salvage = salvaged.as_ref().map(salvaged_json);
-        return context.json(&json!({ "polecat": format!("{rig}/{name}"), "outcome": "nuked", "salvage": salvage }));
+        let salvage = left.salvaged.as_ref().map(salvaged_json);
+        return context.json(&json!({
+            "polecat": format!("{rig}/{name}"),
+            "outcome": "nuked",
+            "salvage": salvage,
+            "undeleted": left.undeleted,
+        }));
     }
-    let kept = salvaged.as_ref().map(|salvaged| format!("\n{}", salvaged_words(salvaged))).unwrap_or_default();
-    context.say(&format!("{rig}/{name} is gone; its branches stay.{kept}"))
+    let kept = left.salvaged.as_ref().map(|salvaged| format!("\n{}", salvaged_words(salvaged))).unwrap_or_default();
+    let undeleted = left.undeleted.as_ref();
+    let undeleted = undeleted.map(|path| format!("\nIts files cannot be deleted: {}", path.display()));
+    context.say(&format!("{rig}/{name} is gone; its branches stay.{kept}{}", undeleted.unwrap_or_default()))
 }
 
 /// Work that is nowhere else goes only by force.
@@ -106,16 +122,38 @@ fn by_force(rig: &str, name: &str) -> String {
 }
 
 /// Removes the worktree; what would be lost with it is put somewhere else first.
-fn clear(
-    store: &mut Store,
-    town: &Town,
-    polecat: &Polecat,
-    path: &Path,
-    is_forced: bool,
-) -> Result<Option<Salvaged>, Failure> {
-    let salvaged = if is_forced && path.exists() { salvage(town, polecat, path)? } else { None };
-    remove(store, town, &polecat.rig, path, is_forced)?;
-    Ok(salvaged)
+fn clear(store: &mut Store, town: &Town, polecat: &Polecat, path: &Path, is_forced: bool) -> Result<Left, Failure> {
+    let repository = repository(store, &polecat.rig, path);
+    if !is_forced {
+        let undeleted = match repository {
+            Some(repository) => worktree::remove(&repository, path),
+            None if path.exists() => worktree::repository_of(path).map(|_| None),
+            None => Ok(None),
+        };
+        return Ok(Left { salvaged: None, undeleted: undeleted.map_err(|error| refused(&error))? });
+    }
+    // What is written after this is not deleted unseen.
+    let seen = Fingerprint::of(path);
+    let salvaged = if path.exists() { salvage(town, polecat, path)? } else { None };
+    let Some(repository) = repository else { return Ok(Left { salvaged, undeleted: None }) };
+    let undeleted = if path.exists() {
+        worktree::remove_saved(&repository, path, &seen, LoneSubmodules::Kept).map_err(|error| refused(&error))?
+    } else {
+        // Only the repository has traces of it now, and may be gone itself.
+        let nothing = Fingerprint::of(path);
+        worktree::remove_saved(&repository, path, &nothing, LoneSubmodules::Kept).unwrap_or_default()
+    };
+    Ok(Left { salvaged, undeleted })
+}
+
+fn refused(error: &WorktreeError) -> Failure {
+    Failure::new(Kind::Refused, error.to_string())
+}
+
+/// The repository that a worktree is of: that of its rig, or where the rig is unknown the one that it names itself.
+fn repository(store: &mut Store, rig: &str, path: &Path) -> Option<PathBuf> {
+    let of_rig = store.rig(rig).map(|rig| PathBuf::from(rig.path)).ok();
+    of_rig.or_else(|| worktree::repository_of(path).ok())
 }
 
 fn salvage(town: &Town, polecat: &Polecat, path: &Path) -> Result<Option<Salvaged>, Failure> {
@@ -129,33 +167,35 @@ fn salvage(town: &Town, polecat: &Polecat, path: &Path) -> Result<Option<Salvage
         Ok(Some(saved)) if saved.left_out.is_empty() => {
             Ok(Some(Salvaged::Commit { name, commit: saved.commit, patch: file }))
         }
-        // Too large, not readable, or no worktree any more.
-        Ok(Some(_)) | Err(_) => Ok(Some(Salvaged::Directory { path: set_aside(path, &dir, run)? })),
+        // Too large, not readable, or a repository of its own.
+        Ok(Some(_)) => Ok(Some(Salvaged::Directory { path: set_aside(path, &dir, run)? })),
+        // Git cannot look into it, or it is no worktree any more.
+        Err(_) => {
+            keep_commits(path, &format!("{name}.head"))?;
+            Ok(Some(Salvaged::Directory { path: set_aside(path, &dir, run)? }))
+        }
     }
 }
 
-/// Moves a directory to where nobody clears it.
+/// Commits that are on no branch are forgotten with the worktree, wherever its files are.
+fn keep_commits(path: &Path, name: &str) -> Result<(), TownError> {
+    if worktree::repository_of(path).is_err() || worktree::branch(path)?.is_some() {
+        return Ok(());
+    }
+    if let Some(commit) = merge::find_commit(path, "HEAD")? {
+        merge::keep(path, name, &commit)?;
+    }
+    Ok(())
+}
+
+/// Moves a directory to where it is kept like a patch: from now on.
 fn set_aside(path: &Path, dir: &Path, name: &str) -> Result<PathBuf, TownError> {
+    let io = |source| TownError::Io { doing: "move", path: path.to_owned(), source };
     let mut places = (1..=u32::MAX).map(|n| dir.join(format!("{name}.{n}")));
     let place = places.find(|place| !place.exists()).unwrap_or_else(|| dir.join(name));
-    fs::rename(path, &place).map_err(|source| TownError::Io { doing: "move", path: path.to_owned(), source })?;
+    fs::File::open(path).and_then(|opened| opened.set_modified(SystemTime::now())).map_err(io)?;
+    fs::rename(path, &place).map_err(io)?;
     Ok(place)
-}
-
-/// By git where the repository is known; what is left of one that is gone is a plain directory.
-fn remove(store: &mut Store, town: &Town, rig: &str, path: &Path, is_forced: bool) -> Result<(), Failure> {
-    let removed = match store.rig(rig) {
-        Ok(rig) => worktree::remove(Path::new(&rig.path), path, is_forced).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    let is_ours = path.starts_with(town.state_dir().join("polecats"));
-    match removed {
-        Ok(()) => Ok(()),
-        Err(_) if is_forced && is_ours => fs::remove_dir_all(path)
-            .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
-            .map_err(|source| TownError::Io { doing: "remove", path: path.to_owned(), source }.into()),
-        Err(why) => Err(Failure::new(Kind::Refused, why)),
-    }
 }
 
 fn salvaged_words(salvaged: &Salvaged) -> String {

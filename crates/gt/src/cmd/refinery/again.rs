@@ -1,12 +1,13 @@
 //! `gt refinery retry|drop`: a merge that goes into line again, or out of it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use gt_core::text::one_line;
-use gt_engine::{Town, TownError, refinery};
+use gt_engine::refinery::{self, NotRetried};
+use gt_engine::surroundings::Machine;
 use gt_runtime::merge;
-use gt_store::{Merge, Stamp};
+use gt_store::Merge;
 use serde_json::json;
 
 use super::short;
@@ -36,15 +37,11 @@ pub(super) struct DropArgs {
 
 pub(super) fn retry(context: &Context, args: &RetryArgs) -> Result<(), Failure> {
     let town = context.town()?;
-    // First whether it can be at all, so that a refusal leaves the kept commit alone.
-    let (merge, repository) = rehearse(&town, &args.id, &context.stamp())?;
-    let repository = repository.as_path();
-    let tip = merge::branch_tip(repository, &merge.branch).map_err(TownError::from)?;
-    let tip = tip.ok_or_else(|| branch_gone(repository, &merge))?;
-    if !context.is_dry_run() {
-        keep(repository, &merge, &tip)?;
-        town.open_store()?.retry_merge(&merge.id, &tip, &context.stamp())?;
-    }
+    let tried = refinery::retry(&*Machine::here(), &town, &args.id, context.is_dry_run(), &context.stamp());
+    let (merge, tip) = tried.map_err(|error| match error {
+        NotRetried::BranchGone { merge, repository } => branch_gone(&repository, &merge),
+        NotRetried::Town(error) => error.into(),
+    })?;
     if context.wants_json() {
         return context.json(&json!({
             "id": merge.id, "bead": merge.bead, "state": "waiting", "branch": merge.branch, "commit": tip,
@@ -60,25 +57,6 @@ pub(super) fn retry(context: &Context, args: &RetryArgs) -> Result<(), Failure> 
     ))?;
     context.note_missing_refinery(&town);
     Ok(())
-}
-
-/// The merge and the repository it is in, if it may be put into line again. Nothing of it stays.
-fn rehearse(town: &Town, id: &str, stamp: &Stamp) -> Result<(Merge, PathBuf), Failure> {
-    let mut store = town.open_store()?.rehearse()?;
-    let merge = store.merge(id)?;
-    let rig = store.rig(&merge.rig)?;
-    store.retry_merge(&merge.id, &merge.tip, stamp)?;
-    Ok((merge, PathBuf::from(rig.path)))
-}
-
-/// Keeps the commit that is to be merged, and the one that was if the branch does not have it any more.
-fn keep(repository: &Path, merge: &Merge, tip: &str) -> Result<(), TownError> {
-    let name = refinery::ref_of(&merge.id);
-    let is_there = merge::find_commit(repository, &merge.tip)?.is_some();
-    if is_there && !merge::is_part_of(repository, &merge.tip, tip)? {
-        merge::keep(repository, &format!("{name}-{}", short(&merge.tip)), &merge.tip)?;
-    }
-    Ok(merge::keep(repository, &name, tip)?)
 }
 
 fn branch_gone(repository: &Path, merge: &Merge) -> Failure {

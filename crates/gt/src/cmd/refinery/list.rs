@@ -6,10 +6,11 @@ use clap::Args;
 use gt_core::merge::MergeState;
 use gt_core::text::one_line;
 use gt_core::time;
-use gt_store::Merge;
+use gt_store::{Merge, Target, TargetHold};
 use serde_json::{Value, json};
 
 use super::short;
+use super::status::hold_words;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::{BLUE, BOLD, DIM, GREEN, YELLOW, paint};
@@ -58,9 +59,13 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<(), Failure> {
     for merge in &merges {
         by_target.entry((&merge.rig, &merge.target)).or_default().push(merge);
     }
+    let holds: BTreeMap<Target, TargetHold> = store.target_holds()?.into_iter().collect();
     let mut lines = Vec::new();
     for ((rig, target), merges) in by_target {
         lines.push(paint(BOLD, &format!("{rig}, into {target}")));
+        let hold = holds.get(&Target { rig: rig.to_owned(), branch: target.to_owned() });
+        let hold = hold.filter(|_| merges.iter().any(|merge| merge.state.is_live()));
+        lines.extend(hold.map(|hold| format!("  {}", hold_words(hold))));
         lines.extend(merges.into_iter().map(line));
     }
     context.say(&lines.join("\n"))?;
@@ -127,6 +132,7 @@ pub(crate) fn card(merge: &Merge) -> String {
         ("reason", merge.reason.clone()),
         ("rework", merge.rework.clone()),
         ("patch", merge.patch.clone()),
+        ("replaces", merge.replaces.clone()),
     ];
     let line = |(name, value): (&str, Option<String>)| {
         value.map(|value| format!("\n  {} {}", paint(DIM, &format!("{name:<11}")), one_line(&value)))
@@ -153,5 +159,6 @@ pub(crate) fn merge_json(merge: &Merge) -> Value {
         "request": merge.request,
         "rework": merge.rework,
         "patch": merge.patch,
+        "replaces": merge.replaces,
     })
 }

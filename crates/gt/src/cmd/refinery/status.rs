@@ -120,10 +120,10 @@ fn target_lines(queue: &Queue, view: &TargetView) -> Vec<String> {
 pub(crate) fn held_line(view: &TargetView) -> Option<String> {
     let Target { rig, branch } = &view.target;
     let hold = view.hold.as_ref().filter(|hold| refinery::needs_a_person(hold))?;
-    Some(format!("nothing is merged into {branch} of {rig}: {}", one_line(&hold.reason)))
+    Some(format!("merging into {branch} of {rig} is held: {}", one_line(&hold.reason)))
 }
 
-fn hold_words(hold: &TargetHold) -> String {
+pub(super) fn hold_words(hold: &TargetHold) -> String {
     let (since, until) = (time::format(hold.since), time::format(hold.until));
     let sign = if refinery::needs_a_person(hold) { paint(RED, "!") } else { paint(YELLOW, "⏸") };
     format!("{sign} held since {since}: {}; next try {until}", one_line(&hold.reason))

@@ -41,6 +41,7 @@ pub(super) fn run(context: &Context) -> Result<ExitCode, Failure> {
     if context.is_dry_run() {
         return rehearse(context, &before);
     }
+    context.note_config(&town, &mut store);
     let tried = work(context, &town, &mut store, &before)?;
     let after = Queue::look(&town, &mut store)?;
     if context.wants_json() {
@@ -59,8 +60,8 @@ pub(super) fn run(context: &Context) -> Result<ExitCode, Failure> {
 
 /// Target by target, also those that are to be left alone for a while: whoever asks may have mended what was wrong.
 fn work(context: &Context, town: &Town, store: &mut Store, before: &Queue) -> Result<Vec<Tried>, TownError> {
-    for view in before.targets.iter().filter(|view| view.hold.is_some() && view.at_work.is_none()) {
-        store.free_target(&view.target, &context.stamp())?;
+    if before.targets.iter().any(|view| view.hold.is_some()) {
+        store.retry_held_targets(&context.stamp())?;
     }
     let tried = refinery::work_all(&Machine::here(), town, &context.actor())?;
     let one = |(target, worked): (Target, Worked)| Tried {
@@ -83,6 +84,7 @@ fn text(town: &Town, tried: &[Tried], after: &Queue) -> String {
         for lock in &worked.unlocked {
             lines.push(format!("{} {}", paint(YELLOW, "!"), cleared_words(lock)));
         }
+        lines.extend(worked.resumed.iter().map(|words| format!("{} {words} of {rig}", paint(YELLOW, "!"))));
         if let Some(reason) = &worked.held {
             lines.push(format!("{} {branch} of {rig} is held: {}", paint(RED, "!"), one_line(reason)));
         }
@@ -121,6 +123,7 @@ fn tried_json(tried: &Tried) -> Value {
         "returned": worked.returned.iter().map(|(bead, reason)| json!({ "bead": bead, "reason": reason }))
             .collect::<Vec<_>>(),
         "unlocked": worked.unlocked,
+        "resumed": worked.resumed,
         "held": worked.held,
         "busy": worked.is_busy,
         "pid": by,

@@ -89,12 +89,12 @@ fn a_shell_without_a_terminal_says_what_it_needs() {
     let answers = [fleet.town.gt(["sling", "gt-a", "--agent", "shell"]), fleet.town.gt(["explain", "gt-a"])];
     snapshot!(session(answers), @r"
     $ gt sling gt-a --agent shell
-    ! Could not start it, so it is scheduled: gt-a → shop (context: gt-wisp-id01)
-        agent `shell` is held up until [TIME]: agent `shell` needs a terminal; set `agents.shell.command`, or `gt config set runtime tmux`
+    ✓ Scheduled gt-a → shop (context: gt-wisp-id01)
+        agent `shell` needs a terminal; set `agents.shell.command`, or `gt config set runtime tmux`; next try in [SPAN], or at once with `gt scheduler resume`
     Tracked by convoy hq-cv-id02.
     $ gt explain gt-a
     gt-a is scheduled:
       - it is number 1 of 1 in the queue
-      - agent `shell` is held up until [TIME]: agent `shell` needs a terminal; set `agents.shell.command`, or `gt config set runtime tmux`
+      - agent `shell` needs a terminal; set `agents.shell.command`, or `gt config set runtime tmux`; next try in [SPAN], or at once with `gt scheduler resume`
     ");
 }

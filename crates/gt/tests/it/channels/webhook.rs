@@ -63,12 +63,24 @@ fn an_answer_is_posted_until_it_arrives_always_under_the_same_key_and_the_agent_
     }
     let letter = requests[0].json();
     let fields: Vec<&String> = letter.as_object().expect("an object").keys().collect();
-    assert_eq!(fields, ["at", "key", "outcome", "run", "session", "text"]);
+    assert_eq!(fields, ["at", "key", "outcome", "run", "session", "text", "to"]);
     assert_eq!(
         json!([letter["key"], letter["session"], letter["outcome"], letter["text"]]),
         json!(["turn-1", "dm:anna", "done", "re: hi"])
     );
+    assert_eq!(letter["to"], json!(null), "no recipient was named");
     assert_eq!(asked(&fleet), ["hi"]);
+}
+
+#[test]
+fn the_receiver_is_told_for_whom_an_answer_is() {
+    let double = Double::in_order(Vec::new());
+    let fleet = talking();
+    hook(&fleet, "hook", &double);
+    fleet.start_daemon();
+    fleet.town.gt(["send", "dm:anna", "hi", "--channel", "hook", "--to", "anna@example.org"]).success();
+    await_parcels(&fleet, "delivered", 1);
+    assert_eq!(double.requests()[0].json()["to"], "anna@example.org");
 }
 
 #[test]
@@ -164,7 +176,9 @@ fn a_channel_is_told_that_a_convoy_has_landed_once() {
     let fleet = talking();
     let double = Double::new(|_, _| ok());
     hook(&fleet, "ops", &double);
-    fleet.set("convoy.notify", r#"["channel:ops", "channel:nobody"]"#);
+    // `gt config set` refuses a channel that is not there; in a file it hinders no other.
+    let notify = "\n[convoy]\nnotify = [\"channel:ops\", \"channel:nobody\"]\n";
+    fleet.town.write("town.toml", fleet.town.read("town.toml") + notify);
     fleet.start_daemon();
     fleet.hold(&["gt-a"]);
     fleet.town.gt(["convoy", "create", "A trip", "gt-a"]).success();
@@ -175,4 +189,27 @@ fn a_channel_is_told_that_a_convoy_has_landed_once() {
     assert!(parcel["text"].as_str().is_some_and(|text| text.contains("A trip")), "{parcel}");
     await_parcels(&fleet, "delivered", 1);
     assert_eq!(double.requests().len(), 1);
+}
+
+#[test]
+fn a_channel_that_does_not_work_is_seen_with_what_to_do() {
+    let fleet = talking();
+    fleet.set("channels.dead.url", "http://127.0.0.1:9/hush");
+    fleet.set("channels.dead.kind", "webhook");
+    fleet.set("channels.mute.url", "http://127.0.0.1:9/hush");
+    fleet.set("channels.mute.secret", "env:GT_NO_SUCH_SECRET");
+    fleet.set("channels.mute.kind", "webhook");
+    let mute = "the channel mute does not run: `channels.mute.secret` is read from the environment, which has no \
+                GT_NO_SUCH_SECRET: `export GT_NO_SUCH_SECRET=…`, then `gt daemon restart`";
+    assert!(fleet.town.gt(["status"]).stdout.contains(mute), "without a daemon");
+    fleet.start_daemon_with(&[("GT_NO_SUCH_SECRET", "it is there")]);
+    let status = || fleet.town.gt(["status"]).stdout;
+    fleet.until_seen("what the daemon knows", || !status().contains(mute));
+    send(&fleet, "dm:anna", "hi", "dead");
+    let dead = "the channel dead: 1 delivery not arrived; last error: ";
+    fleet.until_seen("a failed delivery", || status().contains(dead));
+    let doctor = fleet.town.gt(["doctor"]).stdout;
+    assert!(doctor.contains(dead) && doctor.contains("check `channels.dead.url`"), "{doctor}");
+    assert!(!doctor.contains("hush"), "{doctor}");
+    assert_eq!(fleet.town.gt(["status", "--json"]).json()["channels"][0]["channel"], "dead");
 }

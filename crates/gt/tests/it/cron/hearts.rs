@@ -44,7 +44,8 @@ fn twice(fleet: &Fleet, words: &[&str]) -> String {
     let rehearsed = heart(fleet, &[words, &["--dry-run"]].concat());
     assert_eq!(fleet.town.state(), before, "{rehearsed}");
     let done = heart(fleet, words);
-    assert_eq!((&rehearsed.stdout, rehearsed.code), (&done.stdout, done.code), "{rehearsed}{done}");
+    let said = rehearsed.stdout.strip_prefix("Dry run, nothing is changed. This would happen:\n");
+    assert_eq!((said, rehearsed.code), (Some(done.stdout.as_str()), done.code), "{rehearsed}{done}");
     format!("{}  {}\n", done.to_string().replace(NO_DAEMON, ""), stands(fleet))
 }
 
@@ -165,4 +166,13 @@ fn a_heart_that_stopped_itself_says_in_the_status_what_has_it_go_on() {
     let status = fleet.town.gt(["status"]).stdout;
     let line = "the heartbeat of other is disabled: `gt heartbeat enable other`";
     assert!(status.contains(line), "{status}");
+}
+
+#[test]
+fn a_heart_of_an_agent_that_takes_no_turns_fails_at_once() {
+    let fleet = Fleet::new("true");
+    fleet.town.write("HEARTBEAT.md", "- Is the shop up?\n");
+    let run = heart(&fleet, &["run"]);
+    assert_eq!(run.code, 1, "{run}");
+    assert!(run.stderr.contains("gt config set agents.scripted.headless"), "{run}");
 }

@@ -154,7 +154,8 @@ fn with_two_daemons_and_one_of_them_killed_each_slot_fires_once_or_is_known_to_b
     add(&fleet, &["beat", "--every", "1s", "--missed", "skip", "--run", TICK]);
     fleet.start_daemon();
     let mut second = fleet.town.command(GT);
-    let mut second = second.args(["daemon", "run"]).stdout(std::process::Stdio::null()).spawn().expect("it starts");
+    let mut second =
+        second.args(["daemon", "run", "--wait"]).stdout(std::process::Stdio::null()).spawn().expect("it starts");
     await_fires(&fleet, "beat", "ok", 2);
     fleet.kill_daemon();
     await_fires(&fleet, "beat", "ok", 4);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{COMMITS, assert_merged_once, files, fleet, git, git_agrees, last_of, set_gates, show, sling};
+use super::{COMMITS, WORKS_ANEW, assert_merged_once, files, fleet, git, git_agrees, last_of, set_gates, show, sling};
 use crate::fleet::{Fleet, count};
 
 fn read(fleet: &Fleet, name: &str) -> String {
@@ -59,7 +59,7 @@ fn work_in_conflict_is_worked_on_again_from_the_new_base_and_closes_both() {
 #[test]
 fn work_that_breaks_the_gate_names_the_gate_and_what_it_said() {
     let fleet =
-        fleet(&format!("case $GT_BEAD in gt-a) touch bad;; *) gt prime > \"$HOME/prime\";; esac; {COMMITS}; gt done"));
+        fleet(&format!("case $GT_BEAD in gt-a) touch bad;; *) gt prime > \"$HOME/prime\";; esac; {WORKS_ANEW}"));
     set_gates(&fleet, "shop", "if [ -e bad ]; then echo 'bad is bad'; exit 3; fi");
     fleet.start_daemon();
     sling(&fleet, &["gt-a"], &[]);

@@ -60,7 +60,6 @@ fn crowd() -> Fleet {
     add_origin(&fleet);
     fleet.set("scheduler.max_polecats", "12");
     fleet.set("witness.redispatch_attempts", "100");
-    fleet.set("guards.load_per_core", "0");
     fleet
 }
 
@@ -191,8 +190,10 @@ fn under_fire(seed: u64) {
 
 #[test]
 fn daemons_and_agents_killed_at_random_lose_and_double_nothing() {
-    for seed in [1, 2] {
-        eprintln!("seed {seed}");
-        under_fire(seed);
-    }
+    under_fire(1);
+}
+
+#[test]
+fn daemons_and_agents_killed_at_other_moments_lose_and_double_nothing() {
+    under_fire(2);
 }

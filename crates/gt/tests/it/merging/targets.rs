@@ -4,8 +4,8 @@ use gt_store::Stamp;
 use jiff::Timestamp;
 
 use super::{
-    COMMITS, WORKS, add_origin, assert_merged_once, explain, files, fleet, git, git_agrees, last_of, set_gates, show,
-    sling,
+    COMMITS, WORKS, WORKS_ANEW, add_origin, assert_merged_once, explain, files, fleet, git, git_agrees, last_of,
+    set_gates, show, sling,
 };
 use crate::fleet::{Fleet, count};
 
@@ -17,21 +17,25 @@ fn commit_here(fleet: &Fleet, name: &str, text: &str) {
 }
 
 #[test]
-fn a_checkout_with_changes_holds_its_branch_with_a_reason_and_is_merged_when_tidied() {
-    let fleet = fleet(WORKS);
+fn changes_in_a_file_of_the_merge_hold_it_with_a_reason_and_it_is_merged_when_they_are_put_away() {
+    let fleet = fleet(&format!("echo two > README; {WORKS}"));
     commit_here(&fleet, "README", "hello\n");
     std::fs::write(fleet.town.path("shop/README"), "a person is at work\n").expect("the rig can be written");
     fleet.start_daemon();
     let beads = sling(&fleet, &["gt-a"], &[]);
     fleet.until_events("merge.held", None, 1);
     let why = explain(&fleet, "gt-a");
-    assert!(why.contains("nothing is merged into main now") && why.contains("has uncommitted changes"), "{why}");
+    assert!(
+        why.contains("merging into main is held: gt-a waits") && why.contains("has uncommitted work in README"),
+        "{why}"
+    );
     assert_eq!(std::fs::read_to_string(fleet.town.path("shop/README")).expect("it is there"), "a person is at work\n");
     fleet.town.git(&["-C", "shop", "checkout", "--quiet", "README"]);
     fleet.until_done(&beads);
     assert_merged_once(&fleet, "gt-a");
     assert!(fleet.town.path("shop/gt-a.txt").exists(), "the checkout was moved along");
-    assert_eq!(count(&fleet.town.events(), "merge.freed", None), 1);
+    let events = fleet.until_events("merge.freed", None, 1);
+    assert_eq!(count(&events, "merge.freed", None), 1);
     fleet.assert_at_rest(&beads);
 }
 
@@ -43,10 +47,31 @@ fn a_file_of_a_persons_that_is_in_the_way_is_not_overwritten() {
     let beads = sling(&fleet, &["gt-a"], &[]);
     fleet.until_events("merge.held", None, 1);
     let why = explain(&fleet, "gt-a");
-    assert!(why.contains("a file of its own is in the way: gt-a.txt"), "{why}");
+    assert!(why.contains("has uncommitted work in gt-a.txt; commit, stash or move it"), "{why}");
     assert_eq!(std::fs::read_to_string(fleet.town.path("shop/gt-a.txt")).expect("it is there"), "mine\n");
     std::fs::remove_file(fleet.town.path("shop/gt-a.txt")).expect("it is there");
     fleet.until_done(&beads);
+    assert_merged_once(&fleet, "gt-a");
+}
+
+/// Many keep settings of their own in a tracked file like this.
+#[test]
+fn a_change_that_git_is_told_to_overlook_holds_only_the_merge_of_that_file() {
+    let fleet = fleet(&format!("[ $GT_BEAD = gt-b ] || echo two > README; {WORKS}"));
+    commit_here(&fleet, "README", "hello\n");
+    fleet.town.git(&["-C", "shop", "update-index", "--skip-worktree", "README"]);
+    std::fs::write(fleet.town.path("shop/README"), "mine\n").expect("the rig can be written");
+    fleet.start_daemon();
+    sling(&fleet, &["gt-a"], &[]);
+    fleet.until_events("merge.held", None, 1);
+    let why = explain(&fleet, "gt-a");
+    assert!(why.contains("has uncommitted work in README; commit, stash or move it"), "{why}");
+    let other = sling(&fleet, &["gt-b"], &[]);
+    fleet.until_done(&other);
+    assert_merged_once(&fleet, "gt-b");
+    assert_eq!(std::fs::read_to_string(fleet.town.path("shop/README")).expect("it is there"), "mine\n");
+    std::fs::write(fleet.town.path("shop/README"), "hello\n").expect("the rig can be written");
+    fleet.until_done(&["gt-a".to_owned()]);
     assert_merged_once(&fleet, "gt-a");
 }
 
@@ -253,7 +278,7 @@ fn a_base_that_fails_its_own_gate_is_mended_by_work_too() {
 
 #[test]
 fn a_gate_that_takes_too_long_is_ended_and_its_work_comes_back() {
-    let fleet = fleet(WORKS);
+    let fleet = fleet(WORKS_ANEW);
     fleet.set("refinery.gate_timeout", "1s");
     set_gates(&fleet, "shop", "if [ -e gt-a.txt ]; then echo $$ > \"$HOME/gate-pid\"; sleep 600; fi");
     fleet.start_daemon();

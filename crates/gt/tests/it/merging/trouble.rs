@@ -2,7 +2,8 @@
 //! programs that hang or lie. Good work gets through, only what is flawed comes back, nobody waits for ever. // SPEC M2
 
 use super::{
-    COMMITS, WORKS, add_origin, assert_merged_once, explain, files, fleet, git, git_agrees, last_of, set_gates, sling,
+    COMMITS, WORKS, WORKS_ANEW, add_origin, assert_merged_once, explain, files, fleet, git, git_agrees, last_of,
+    set_gates, sling,
 };
 use crate::fleet::{Fleet, count};
 
@@ -70,7 +71,7 @@ fn a_gate_that_is_killed_each_time_with_the_same_work_fails() {
 
 #[test]
 fn what_the_origin_refuses_comes_back_and_the_others_are_merged() {
-    let fleet = fleet(WORKS);
+    let fleet = fleet(WORKS_ANEW);
     add_origin(&fleet);
     let hook = "read old new name; if git cat-file -e $new:gt-b.txt 2> /dev/null; then echo 'no b here'; exit 1; fi";
     write_hook(&fleet, "pre-receive", hook);
@@ -98,6 +99,7 @@ fn a_branch_of_the_origins_that_nobody_may_push_to_holds_and_nobody_is_blamed() 
     fleet.town.git(&["clone", "--quiet", "shop", "origin"]);
     let origin = fleet.town.path("origin").display().to_string();
     fleet.town.git(&["-C", "shop", "remote", "add", "origin", &origin]);
+    fleet.set("rigs.shop.push", "true");
     fleet.set("rigs.shop.gates", r#"["echo ran >> \"$HOME/gates\""]"#);
     fleet.start_daemon();
     sling(&fleet, &["gt-a"], &[]);
@@ -114,7 +116,7 @@ fn a_branch_of_the_origins_that_nobody_may_push_to_holds_and_nobody_is_blamed() 
 #[test]
 fn what_git_cannot_merge_though_nothing_conflicts_comes_back_and_the_others_are_merged() {
     let fleet = fleet(&format!(
-        "[ $GT_BEAD = gt-b ] && {{ echo '*.bin filter=lost' > .gitattributes; echo 1 > 1.bin; }}; {WORKS}"
+        "[ $GT_BEAD = gt-b ] && {{ echo '*.bin filter=lost' > .gitattributes; echo 1 > 1.bin; }}; {WORKS_ANEW}"
     ));
     for (name, value) in [("clean", "cat"), ("smudge", "false"), ("required", "true")] {
         fleet.town.git(&["-C", "shop", "config", &format!("filter.lost.{name}"), value]);
@@ -160,23 +162,6 @@ fn a_git_that_is_killed_says_nothing_about_the_work() {
         assert_eq!(count(&events, kind, None), 0, "{kind}: {}", last_of(&fleet, kind, "reason"));
     }
     assert_merged_once(&fleet, "gt-a");
-}
-
-#[test]
-fn what_a_person_commits_here_while_gates_run_parts_nothing() {
-    let fleet = fleet(WORKS);
-    add_origin(&fleet);
-    let commit = "if mkdir \"$HOME/once\" 2> /dev/null; then cd \"$GT_TOWN/shop\" && touch mine && git add mine && \
-                  git commit --quiet --message=mine; fi";
-    set_gates(&fleet, "shop", &format!("({commit})"));
-    fleet.start_daemon();
-    let beads = sling(&fleet, &["gt-a"], &[]);
-    fleet.until_done(&beads);
-    assert_merged_once(&fleet, "gt-a");
-    assert_eq!(files(&fleet, "main"), ["gt-a.txt", "mine"]);
-    let there = git(&fleet, "origin.git", &["rev-parse", "main"]);
-    assert_eq!(git(&fleet, "shop", &["rev-parse", "main"]), there);
-    assert_eq!(count(&fleet.town.events(), "merge.held", None), 0);
 }
 
 #[test]

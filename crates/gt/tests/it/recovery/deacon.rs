@@ -40,7 +40,7 @@ fn a_stale_hook_is_released_and_given_out_again() {
     fleet.until_done(&["gt-a".to_owned()]);
     let done = gt("deacon redispatch gt-a --json").json();
     assert_eq!(done, json!({ "bead": "gt-a", "outcome": "done", "context": null, "polecat": null, "attempts": null }));
-    snapshot!(session(answers), @r"
+    snapshot!(session(answers), @"
     $ gt deacon redispatch gt-a
     ! error: gt-a is not given out: it is on the hook of shop/polecats/Nux; `gt deacon stale-hooks` releases what nobody works on
     ! hint: see more with `gt explain gt-a`
@@ -48,15 +48,15 @@ fn a_stale_hook_is_released_and_given_out_again() {
     $ gt deacon stale-hooks --max-age 3650d
     No hook is stale.
     $ gt deacon stale-hooks --dry-run
+    Dry run, nothing is changed. This would happen:
     Released gt-a Left  hooked by shop/polecats/Nux since [TIME]
-    ! Dry run: nothing was changed.
     $ gt deacon stale-hooks
     Released gt-a Left  hooked by shop/polecats/Nux since [TIME]
     $ gt deacon stale-hooks
     No hook is stale.
     $ gt deacon redispatch gt-a --dry-run
+    Dry run, nothing is changed. This would happen:
     gt-a is scheduled again (context: gt-wisp-id01).
-    ! Dry run: nothing was changed.
     $ gt deacon redispatch gt-a
     gt-a is scheduled again (context: gt-wisp-id02).
     ! note: no daemon runs, so nothing starts by itself: `gt daemon start`
@@ -100,13 +100,15 @@ fn while_a_bead_cools_down_the_answer_is_not_now_and_in_the_end_it_is_a_letter()
     fleet.until_events("bead.escalated", Some("gt-a"), 1);
     let asked = fleet.town.gt(["deacon", "redispatch", "gt-a"]);
     assert_eq!(fleet.town.gt(["mail", "inbox", "--json"]).json().as_array().map(Vec::len), Some(1));
-    snapshot!(cooling + &asked.to_string(), @r"
+    snapshot!(cooling + &asked.to_string(), @"
     $ gt deacon redispatch gt-a
     ! error: gt-a cools down until [TIME]
     ! hint: `gt scheduler retry gt-a` does not wait
     [exit 5]
     $ gt deacon redispatch gt-a
-    2 attempts at gt-a ended unfinished; the mayor was asked before. Then: `gt scheduler retry gt-a`
+    ! error: gt-a is out of attempts: 2 ended unfinished; the mayor was asked before
+    ! hint: to try it again: `gt scheduler retry gt-a`
+    [exit 1]
     ");
 }
 

@@ -23,7 +23,7 @@ fn what_is_dropped_is_open_again_and_can_be_retried() {
         town.gt(["refinery", "run"]),
     ];
     let over = town.refused(["refinery", "drop", id]);
-    snapshot!(masked(&(waits + &session(answers) + &over)), @r"
+    snapshot!(masked(&(waits + &session(answers) + &over)), @"
     $ gt refinery retry gt-mr-id01
     ! error: the work on gt-a waits to be merged already, as gt-mr-id01
     ! hint: see how it stands with `gt refinery show gt-mr-id01`
@@ -35,8 +35,8 @@ fn what_is_dropped_is_open_again_and_can_be_retried() {
       ✗ gt-mr-id01  gt-a Do gt-a
           dropped at [TIME]: not now
     $ gt refinery retry gt-mr-id01 --dry-run
+    Dry run, nothing is changed. This would happen:
     gt-a waits to be merged into main again: polecat/Toast/gt-a@[RUN] as it was, at [COMMIT].
-    ! Dry run: nothing was changed.
     $ gt refinery retry gt-mr-id01
     gt-a waits to be merged into main again: polecat/Toast/gt-a@[RUN] as it was, at [COMMIT].
     ! note: no daemon runs, so nothing is merged by itself: `gt daemon start`, or once: `gt refinery run`

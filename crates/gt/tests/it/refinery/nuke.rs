@@ -57,7 +57,7 @@ fn unmerged_work_is_refused_and_by_force_salvaged() {
     assert!(path.join("half.txt").exists());
     let forced = fleet.town.gt(["polecat", "nuke", "Toast", "--force"]);
     assert!(!path.exists());
-    snapshot!(masked(&(refused + &committed + &session([dry, forced]))), @r"
+    snapshot!(masked(&(refused + &committed + &session([dry, forced]))), @"
     $ gt polecat nuke Toast
     ! error: the worktree [TOWN]/.gt/polecats/shop/Toast is not safe to remove: it has uncommitted changes
     ! hint: look into it, or remove it and keep what is in it as a patch: `gt polecat nuke shop/Toast --force`
@@ -67,8 +67,8 @@ fn unmerged_work_is_refused_and_by_force_salvaged() {
     ! hint: look into it, or remove it and keep what is in it as a patch: `gt polecat nuke shop/Toast --force`
     [exit 1]
     $ gt polecat nuke Toast --force --dry-run
+    Dry run, nothing is changed. This would happen:
     shop/Toast is gone; its branches stay.
-    ! Dry run: nothing was changed.
     $ gt polecat nuke Toast --force
     shop/Toast is gone; its branches stay.
     What was not committed is kept in [TOWN]/.gt/salvage/[RUN].patch (`git apply --3way`) and as refs/gt/salvage/[RUN].

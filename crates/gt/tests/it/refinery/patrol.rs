@@ -55,6 +55,8 @@ fn branches_and_refs_that_the_target_has_go_and_no_others() {
 fn salvage_is_kept_until_its_bead_has_been_closed_for_long() {
     let fleet = fleet("echo half > half.txt; exit 1");
     fleet.set("retention.logs", "1s");
+    // Before its worktree is gone it is needed to compare that with.
+    fleet.set("retention.worktrees", "1s");
     work_on(&fleet, "gt-a");
     let run = &fleet.started_runs()[0];
     let (name, patch) = (format!("refs/gt/salvage/{run}"), fleet.town.path(&format!(".gt/salvage/{run}.patch")));

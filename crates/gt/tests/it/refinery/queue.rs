@@ -32,8 +32,8 @@ fn an_empty_queue_says_so() {
     $ gt refinery run
     Nothing waits to be merged.
     $ gt refinery run --dry-run
+    Dry run, nothing is changed. This would happen:
     Nothing would be tried: `gt refinery status` says why.
-    ! Dry run: nothing was changed.
     $ gt refinery resume
     It was not paused; nothing was changed.
     $ gt refinery list --json
@@ -43,8 +43,7 @@ fn an_empty_queue_says_so() {
     $ gt refinery run --json
     {"targets":[],"waiting":0}
     $ gt refinery run --dry-run --json
-    {"waiting":0,"would_try":[]}
-    ! Dry run: nothing was changed.
+    {"dry_run":true,"waiting":0,"would_try":[]}
     "#);
 }
 
@@ -93,9 +92,9 @@ fn the_queue_as_json() {
     fleet.town.gt(["refinery", "resume"]).success();
     let would = fleet.town.gt(["refinery", "run", "--dry-run", "--json"]).json();
     let try_it = json!([{ "rig": "shop", "target": "main", "beads": ["gt-a"] }]);
-    assert_eq!(would, json!({ "would_try": try_it, "waiting": 1 }));
+    assert_eq!(would, json!({ "would_try": try_it, "waiting": 1, "dry_run": true }));
     let ran = fleet.town.gt(["refinery", "run", "--json"]).json();
-    let target = json!({ "rig": "shop", "target": "main", "merged": ["gt-a"], "returned": [], "unlocked": [], "held": null,
+    let target = json!({ "rig": "shop", "target": "main", "merged": ["gt-a"], "returned": [], "unlocked": [], "resumed": [], "held": null,
                          "busy": false, "pid": null });
     assert_eq!(ran, json!({ "targets": [target], "waiting": 0 }));
 }
@@ -183,19 +182,19 @@ fn what_conflicts_comes_back_and_is_seen_everywhere() {
 }
 
 #[test]
-fn a_checkout_with_changes_holds_its_branch_until_it_is_clean() {
+fn a_merge_that_would_overwrite_uncommitted_work_waits_until_that_is_put_away() {
     let fleet = paused_fleet(COMMITS);
-    fleet.town.write("shop/mine.txt", "one");
+    fleet.town.write("shop/gt-a.txt", "one");
     fleet.town.git(&["-C", "shop", "add", "."]);
     fleet.town.git(&["-C", "shop", "commit", "--quiet", "--message=mine"]);
     work_on(&fleet, "gt-a");
-    fleet.town.write("shop/mine.txt", "two");
+    fleet.town.write("shop/gt-a.txt", "two");
     fleet.town.gt(["refinery", "resume"]).success();
     let town = &fleet.town;
     let answers =
         [town.gt(["refinery", "run"]), town.gt(["refinery", "status"]), town.gt(["status"]), town.gt(["doctor"])];
     snapshot!("refinery_held", masked(&session(answers)));
-    town.git(&["-C", "shop", "checkout", "--quiet", "mine.txt"]);
+    town.git(&["-C", "shop", "checkout", "--quiet", "gt-a.txt"]);
     snapshot!(town.gt(["refinery", "run"]), @r"
     $ gt refinery run
     ✓ gt-a is merged into main (shop)

@@ -19,7 +19,9 @@ fn sling_answers_in_the_promised_shape_for_every_outcome() {
     fleet.hold_lines(&[r#"{"id":"hq-one","title":"Coordinate"}"#]);
     fleet.town.gt(["sling", "gt-def"]).success();
     fleet.town.gt(["close", "gt-ghi"]).success();
-    let answer = fleet.town.gt(["sling", "gt-abc", "gt-def", "hq-one", "gt-ghi", "gt-no", "--json"]).json();
+    let answer = fleet.town.gt(["sling", "gt-abc", "gt-def", "hq-one", "gt-ghi", "gt-no", "--json"]);
+    assert_eq!(answer.code, 1, "a part was refused: {answer}");
+    let answer: Value = serde_json::from_str(&answer.stdout).expect("it is JSON");
     assert_eq!(keys(&answer), "results");
     let results = answer["results"].as_array().expect("a list");
     for result in results {
@@ -61,10 +63,10 @@ fn scheduler_status_list_and_run_have_the_promised_keys() {
     assert_eq!(status["beads"], list, "status shows the very list");
     let dry = fleet.town.gt(["scheduler", "run", "--dry-run", "--json"]).json();
     let run = fleet.town.gt(["scheduler", "run", "--batch", "1", "--json"]).json();
-    insta::assert_snapshot!([&status, &list[0], &dry, &run, &run["dispatched"][0]].map(keys).join("\n"), @r"
+    insta::assert_snapshot!([&status, &list[0], &dry, &run, &run["dispatched"][0]].map(keys).join("\n"), @"
     active_polecats beads free held held_up last_dispatch_at last_dispatch_count max_polecats mode paused paused_at paused_by paused_reason queue queued_ready queued_total
     bead blocked context dispatch_failures enqueued_at last_failure position reason target_rig title
-    batch capacity failed ready reason skipped waited would_dispatch
+    batch capacity dry_run failed ready reason skipped waited would_dispatch
     batch capacity dispatched failed ready reason skipped waited
     bead context polecat rig run
     ");
@@ -88,8 +90,8 @@ fn polecat_list_and_explain_have_the_promised_keys() {
     let running = fleet.town.gt(["explain", "gt-abc", "--json"]).json();
     let idle = fleet.town.gt(["explain", "gt-def", "--json"]).json();
     let shown = [&polecats[0], &running, &running["reasons"][0], &idle, &idle["reasons"][0]].map(keys);
-    insta::assert_snapshot!(shown.join("\n"), @r"
-    activity activity_at agent bead branch conversation cost_usd host last_bead last_output name pid rig run session started_at state tokens_cached tokens_in tokens_out waiting_for worktree
+    insta::assert_snapshot!(shown.join("\n"), @"
+    activity activity_at agent bead branch conversation cost_usd host last_bead last_output name pid rig run salvage session started_at state tokens_cached tokens_in tokens_out waiting_for worktree
     bead reasons state
     code message
     bead reasons state

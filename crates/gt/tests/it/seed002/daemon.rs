@@ -125,3 +125,21 @@ fn the_queue_spaces_its_own_starts_and_holds_up_nobody_else() {
         assert!(pair[1].duration_since(pair[0]) >= jiff::SignedDuration::from_millis(700), "{times:?}");
     }
 }
+
+#[test]
+fn the_guard_counts_only_while_neither_cap_does() {
+    let fleet = Fleet::new("exec sleep 600");
+    fleet.hold(&["gt-a", "gt-b", "gt-c", "gt-d"]);
+    fleet.set("guards.max_agents", "1");
+    fleet.town.gt(["sling", "gt-a", "gt-b"]).success();
+    assert!(fleet.town.gt(["status"]).stdout.contains("1 agent running, at most 1 (`guards.max_agents`)"));
+    let status = fleet.town.gt(["scheduler", "status"]).stdout;
+    assert!(status.contains("1 polecat, at most 1 (`guards.max_agents`)"), "{status}");
+    let json = fleet.town.gt(["scheduler", "status", "--json"]).json();
+    assert_eq!(json["free"], 0);
+    fleet.set("queue.enabled", "true");
+    let sling = fleet.town.gt(["sling", "gt-c", "gt-d"]);
+    sling.success();
+    assert_eq!(fleet.agents().len(), 4, "{sling}{}", fleet.story());
+    assert!(fleet.town.gt(["status"]).stdout.contains("4 agents running, no cap"));
+}

@@ -236,7 +236,7 @@ fn pause_and_resume_say_who_and_when_and_stop_every_path() {
     $ gt queue pause
     It is paused already by mayor/ since [TIME]; nothing was changed.
     $ gt queue run
-    ⏸ 1 ready bead waiting: dispatch is paused by mayor/ since [TIME]: release; `gt queue resume` goes on
+    ⏸ 1 scheduled bead waiting: dispatch is paused by mayor/ since [TIME]: release; `gt queue resume` goes on
     [exit 5]
     $ gt sling gt-def
     ✓ Scheduled gt-def → gastown (context: gt-wisp-id01)

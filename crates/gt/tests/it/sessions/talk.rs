@@ -73,15 +73,14 @@ fn what_may_be_a_slip_is_taken_with_a_word() {
     let table = Table::new(ECHO);
     let words = ["send", "dm:a", "x", "--wait", "--lane", "polecat"];
     let unknown = ["send", "dm:b", "x", "--agent", "nobody", "--lane", "lain"];
-    snapshot!(session([table.town.gt(words), table.town.gt(unknown)]), @r"
+    snapshot!(session([table.town.gt(words), table.town.gt(unknown)]), @"
     $ gt send dm:a x --wait --lane polecat
     re x
     ! note: the lane `polecat` is the scheduler's own, so it counts in `main`
     $ gt send dm:b x --agent nobody --lane lain
-    Sent to dm:b.
-    ! note: there is no lane `lain`, so it counts in `main`: `gt lane set lain 4` makes one
-    ! note: agent `nobody` takes no chat turns; set `agents.nobody.headless`; the message waits until then
-    ! note: no daemon runs, so nothing starts by itself: `gt daemon start`
+    ! error: there is no agent `nobody`
+    ! hint: built in are claude, codex, gemini, opencode and shell; your own: set `agents.nobody.command`
+    [exit 3]
     ");
 }
 
@@ -140,6 +139,25 @@ fn a_conversation_in_a_pipe_ends_with_its_last_answer() {
 }
 
 #[test]
+fn each_line_of_a_pipe_is_answered_before_the_next_is_sent() {
+    let table = Table::new(ECHO);
+    table.set("sessions.mode", "interrupt");
+    table.set("sessions.cap", "1");
+    table.set("sessions.debounce_ms", "50");
+    let said = table.town.call(["chat", "dm:a"]).stdin(b"one\ntwo\nthree\n/quit\n").run();
+    assert_eq!((said.stdout.as_str(), said.code), ("re one\nre two\nre three\n", 0), "{said}");
+    assert_eq!(table.outcomes("dm:a"), ["done", "done", "done"]);
+}
+
+#[test]
+fn a_pipe_ends_with_1_if_a_line_was_not_answered() {
+    let table = Table::new("echo sorry >&2; exit 3");
+    let said = table.town.call(["chat", "dm:a"]).stdin(b"one\n").run();
+    assert_eq!(said.code, 1, "{said}");
+    assert!(said.stderr.contains("1 message was not answered"), "{said}");
+}
+
+#[test]
 fn a_turn_that_takes_too_long_is_ended_for_real() {
     let table = Table::new("sleep 600 & sleep 600");
     table.set("sessions.timeout", "1s");
@@ -154,15 +172,42 @@ fn a_turn_that_takes_too_long_is_ended_for_real() {
 }
 
 #[test]
-fn an_agent_that_takes_no_turns_is_named_and_mended() {
+fn an_agent_that_takes_no_turns_or_is_not_there_fails_at_once_with_what_to_set() {
     let table = Table::new(ECHO);
     table.set("agents.mute.command", "[\"true\"]");
+    table.set("agents.away.headless", "[\"no-such-program\"]");
     table.start_daemon();
-    table.town.gt(["send", "dm:a", "x", "--agent", "mute"]).success();
-    let why = "agent `mute` takes no chat turns; set `agents.mute.headless`";
-    table.until_seen("the reason", || table.session("dm:a")["turns"][0]["error"].as_str() == Some(why));
+    // Through the default agent nothing is known before the turn starts.
+    table.set("default_agent", "mute");
+    let answers = [
+        table.town.gt(["send", "dm:a", "x", "--wait"]),
+        table.town.gt(["send", "dm:b", "x", "--wait", "--agent", "away"]),
+    ];
+    snapshot!(session(answers), @"
+    $ gt send dm:a x --wait
+    ! failed: agent `mute` takes no chat turns; set `agents.mute.headless`
+    [exit 1]
+    $ gt send dm:b x --wait --agent away
+    ! failed: agent `away` cannot start `no-such-program`: not found on the daemon's PATH; install it, set `agents.away.headless`, or run `gt daemon restart` if it is on your PATH
+    [exit 1]
+    ");
+    let unknown = [
+        table.town.gt(["send", "dm:c", "x", "--agent", "mute"]),
+        table.town.gt(["send", "dm:c", "x", "--agent", "nosuch"]),
+    ];
+    snapshot!(session(unknown), @r#"
+    $ gt send dm:c x --agent mute
+    ! error: agent `mute` takes no chat turns; set `agents.mute.headless`
+    ! hint: as in `gt config set agents.mute.headless '["bash", "turn.sh"]'`
+    [exit 1]
+    $ gt send dm:c x --agent nosuch
+    ! error: there is no agent `nosuch`
+    ! hint: built in are claude, codex, gemini, opencode and shell; your own: set `agents.nosuch.command`
+    [exit 3]
+    "#);
     table.set("agents.mute.headless", &format!("[\"bash\", \"{}\"]", table.home("turn.sh").display()));
-    table.await_outcomes("dm:a", &["done"]);
+    let mended = table.town.gt(["send", "dm:a", "y", "--wait"]);
+    assert_eq!(mended.stdout.trim(), "re y", "{mended}");
 }
 
 #[test]
@@ -247,4 +292,13 @@ impl Drop for Pane<'_> {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
     }
+}
+
+#[test]
+fn a_session_is_not_given_to_an_agent_that_does_not_exist() {
+    let fleet = crate::fleet::Fleet::new("true");
+    let refused = fleet.town.gt(["session", "set", "dm:w", "--agent", "cluade"]);
+    assert_eq!(refused.code, 3, "{refused}");
+    assert!(refused.stderr.contains("did you mean `claude`?"), "{refused}");
+    fleet.town.gt(["session", "set", "dm:w", "--agent", "default"]).success();
 }

@@ -145,6 +145,34 @@ fn an_agent_that_is_killed_is_tried_once_more_and_then_reported() {
     assert_eq!(table.lines(), ["start dm:a x", "start dm:a x"]);
 }
 
+#[test]
+fn an_answer_whose_end_the_keeper_did_not_see_is_delivered_once_and_not_run_again() {
+    let table = Table::new("printf 're %s' \"$message\"; while [ ! -e \"$HOME/gate\" ]; do sleep 0.02; done");
+    let receiver = Double::new(|_, _| ok());
+    table.set("channels.hook.url", &receiver.url);
+    table.set("channels.hook.kind", "webhook");
+    table.start_daemon();
+    table.town.gt(["send", "dm:a", "x", "--channel", "hook"]).success();
+    table.until_events("run.started", None, 1);
+    table.await_lines("start", 1);
+    table.kill_daemon();
+    table.kill_keepers();
+    table.open_gate("gate");
+    table.until_seen("the end of the agent", || table.lines().len() == 2 && table.agents().is_empty());
+    table.start_daemon();
+    table.await_outcomes("dm:a", &["done"]);
+    let requests = receiver.until("the answer", |requests| !requests.is_empty());
+    let text = requests[0].json()["text"].as_str().expect("a text").to_owned();
+    assert_eq!(text, "re x\n\n[the end of this run was not seen, so the answer may be incomplete]");
+    // Another message comes after whatever the first may have led to.
+    table.town.gt(["send", "dm:a", "y", "--channel", "hook"]).success();
+    table.await_outcomes("dm:a", &["done", "done"]);
+    assert_eq!(table.lines(), ["start dm:a x", "end dm:a x", "start dm:a y", "end dm:a y"]);
+    let requests = receiver.until("the second answer", |requests| requests.len() >= 2);
+    let keys: BTreeSet<&String> = requests.iter().map(|request| &request.headers["idempotency-key"]).collect();
+    assert_eq!(keys.len(), 2, "each answer has one key");
+}
+
 /// Every answer has arrived, in order, and what came twice came under the same name.
 fn assert_delivered(receiver: &Double, n_sessions: usize, n_messages: usize) {
     let keys = |requests: &[Request]| -> BTreeSet<String> {

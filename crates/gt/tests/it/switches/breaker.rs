@@ -30,7 +30,7 @@ fn a_start_that_fails_three_times_breaks_the_circuit_visibly() {
     let record = fleet.town.gt(["show", "gt-a", "--json"]).json();
     assert_eq!(record["status"], "open", "the bead itself is untouched");
     assert_eq!(count(&fleet.town.events(), "run.started", None), 0);
-    snapshot!(first.to_string() + &session(answers), @r"
+    snapshot!(first.to_string() + &session(answers), @"
     $ gt scheduler run
     ✗ Could not start gt-a: [TOWN]/shop has no branch `nosuch`, and neither has its origin
     [exit 1]
@@ -39,7 +39,7 @@ fn a_start_that_fails_three_times_breaks_the_circuit_visibly() {
     $ gt scheduler list
     shop
       ○   1  gt-a  Do gt-a
-             its start failed once ([TOWN]/shop has no branch `nosuch`, and neither has its origin); it is tried again at [TIME]
+             its start failed once ([TOWN]/shop has no branch `nosuch`, and neither has its origin); retry in [SPAN], or now with `gt scheduler retry gt-a`
     ");
     snapshot!(session(after), @r"
     $ gt scheduler status
@@ -57,7 +57,7 @@ fn a_start_that_fails_three_times_breaks_the_circuit_visibly() {
       - its circuit is broken ([TOWN]/shop has no branch `nosuch`, and neither has its origin); one more try at [TIME], or now with `gt scheduler retry gt-a`
     $ gt status
     [TOWN]  daemon runs (process [PID])
-    0 of 5 slots taken, 5 free, deferred dispatch
+    0 of 5 agents running
 
     Needs a person (2)
       ! gt-a Do gt-a

@@ -62,24 +62,24 @@ fn a_broken_edit_keeps_the_last_good_config_and_says_so_and_a_mended_one_is_take
     fleet.until_events("run.started", None, 4);
     let mended = fleet.town.gt(["status"]);
     assert!(!mended.stdout.contains("town.toml"), "{mended}");
-    snapshot!(status.to_string(), @r"
+    snapshot!(status.to_string(), @"
     $ gt status
     [TOWN]  daemon runs (process [PID])
-    1 running; the caps are not known until the config is mended
+    1 of 1 agents running
 
     Needs a person (1)
-      ! [TOWN]/town.toml: line 140, column 2: duplicate key in `[scheduler]`
+      ! [TOWN]/town.toml: line 148, column 2: duplicate key in `[scheduler]`; the last good config stays in force
 
     Running (1)
       ● shop/Toast  working   gt-a Do gt-a  since [TIME]
 
     Waiting (3)
       ○ gt-b Do gt-b
-          when it starts is not known until the config is mended
+          the one slot of the town is taken by shop/Toast
       ○ gt-c Do gt-c
-          when it starts is not known until the config is mended
+          the one slot of the town is taken by shop/Toast
       ○ gt-d Do gt-d
-          when it starts is not known until the config is mended
+          the one slot of the town is taken by shop/Toast
 
     Convoys (1)
       hq-cv-id01  0/4 done  Work: Do gt-a and 3 more
@@ -92,6 +92,7 @@ fn a_daemon_that_never_read_a_good_config_starts_nothing_until_it_is_mended() {
     fleet.hold(&["gt-a", "gt-b"]);
     fleet.town.gt(["sling", "gt-a", "gt-b"]).success();
     let good = fleet.town.read("town.toml");
+    fleet.town.forget_config();
     fleet.town.write("town.toml", "scheduler = 3\n");
     fleet.start_daemon();
     fleet.until_events("config.rejected", None, 1);
@@ -112,7 +113,7 @@ fn a_config_is_not_read_before_its_writer_has_closed_it() {
     fleet.until_events("run.started", None, 1);
     let good = fleet.town.read("town.toml");
     let mut file = fs::File::create(fleet.town.path("town.toml")).expect("the town can be written");
-    // An empty config would be a good one, without a cap.
+    // An empty config is a broken one.
     fleet.town.gt(["create", "A cause for a pass", "--rig", "shop"]).success();
     file.write_all(good.replace("max_polecats = 1", "max_polecats = 2").as_bytes()).expect("the town can be written");
     drop(file);
@@ -178,7 +179,7 @@ fn a_tripped_guard_is_shown_wherever_somebody_looks() {
       - only [FREE] MB of memory are free, less than `guards.free_memory` = 900000000 MB
     $ gt status
     [TOWN]  no daemon: `gt daemon start`
-    0 of 5 slots taken, 5 free, deferred dispatch
+    0 of 5 agents running
 
     Needs a person (1)
       ! only [FREE] MB of memory are free, less than `guards.free_memory` = 900000000 MB

@@ -41,8 +41,7 @@ fn a_daemon_from_start_to_stop() {
     $ gt daemon status
     A daemon runs (process [PID]).
     $ gt daemon restart
-    The daemon has stopped; agents go on.
-    The daemon runs (process [PID]).
+    Restarted the daemon (process [PID]); agents went on.
     $ gt daemon stop
     The daemon has stopped; agents go on.
     $ gt daemon status
@@ -50,6 +49,43 @@ fn a_daemon_from_start_to_stop() {
     ! hint: start one with `gt daemon start`
     [exit 4]
     ");
+}
+
+#[test]
+fn a_dry_run_says_what_would_become_of_the_daemon() {
+    let fleet = Fleet::with_cap(5, FINISHES);
+    let without = [
+        fleet.town.gt(["daemon", "start", "--dry-run"]),
+        fleet.town.gt(["daemon", "start", "--dry-run", "--json"]),
+        fleet.town.gt(["daemon", "restart", "--dry-run"]),
+        fleet.town.gt(["send", "dm:a", "hello", "--dry-run"]),
+        fleet.town.gt(["daemon", "restart"]),
+    ];
+    let with = [fleet.town.gt(["daemon", "stop", "--dry-run"]), fleet.town.gt(["daemon", "restart", "--dry-run"])];
+    let stopped = fleet.town.gt(["daemon", "stop", "--dry-run", "--json"]).json();
+    assert_eq!((&stopped["outcome"], &stopped["dry_run"]), (&"would-stop".into(), &true.into()));
+    fleet.town.gt(["daemon", "stop"]).success();
+    snapshot!(session(without) + &session(with), @r#"
+    $ gt daemon start --dry-run
+    Dry run, nothing is changed. This would happen:
+    Would start a daemon.
+    $ gt daemon start --dry-run --json
+    {"dry_run":true,"outcome":"would-start","pid":null}
+    $ gt daemon restart --dry-run
+    Dry run, nothing is changed. This would happen:
+    No daemon runs. Would start one.
+    $ gt send dm:a hello --dry-run
+    Dry run, nothing is changed. This would happen:
+    Would send to dm:a.
+    $ gt daemon restart
+    No daemon was running; started one (process [PID]).
+    $ gt daemon stop --dry-run
+    Dry run, nothing is changed. This would happen:
+    Would stop the daemon (process [PID]).
+    $ gt daemon restart --dry-run
+    Dry run, nothing is changed. This would happen:
+    Would stop the daemon (process [PID]) and start another.
+    "#);
 }
 
 #[test]
@@ -73,13 +109,13 @@ fn a_daemon_tells_in_its_log_what_it_does() {
 fn the_unit_names_this_town_and_leaves_agents_alone() {
     let fleet = Fleet::new(FINISHES);
     let answer = fleet.town.gt(["daemon", "unit"]);
-    snapshot!(answer.to_string().replace(crate::town::GT, "[GT]"), @r"
+    snapshot!(answer.to_string().replace(crate::town::GT, "[GT]"), @"
     $ gt daemon unit
     [Unit]
     Description=Gasworks daemon of [TOWN]
 
     [Service]
-    ExecStart=[GT] --town [TOWN] daemon run
+    ExecStart=[GT] --town [TOWN] daemon run --wait
     WorkingDirectory=[TOWN]
     Restart=always
     # Agents live on when the daemon is stopped or restarted.
@@ -103,7 +139,7 @@ fn the_unit_of_a_town_with_an_odd_name_is_quoted() {
     Description=Gasworks daemon of [TOWN]/my 100%% town
 
     [Service]
-    ExecStart=[GT] --town "[TOWN]/my 100%% town" daemon run
+    ExecStart=[GT] --town "[TOWN]/my 100%% town" daemon run --wait
     WorkingDirectory=[TOWN]/my 100%% town
     Restart=always
     # Agents live on when the daemon is stopped or restarted.
@@ -151,7 +187,8 @@ fn a_daemon_takes_up_an_agent_that_still_runs_and_sees_its_end() {
     assert_eq!(run.code, 5, "the slot is taken: {run}");
     fleet.open_gate("gate");
     let events = fleet.until_events("run.started", Some("gt-b"), 1);
-    let ended: Vec<&Value> = events.iter().filter(|event| event["type"] == "run.ended").collect();
+    let is_its_end = |event: &&Value| event["type"] == "run.ended" && event["bead"] == "gt-a";
+    let ended: Vec<&Value> = events.iter().filter(is_its_end).collect();
     assert_eq!((ended.len(), &ended[0]["data"]["exit_code"]), (1, &7.into()));
 }
 

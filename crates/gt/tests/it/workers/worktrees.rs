@@ -83,17 +83,17 @@ fn a_dirty_worktree_is_kept_never_used_again_and_only_removed_by_force() {
     let names = fleet.town.gt(["polecat", "list"]);
     snapshot!(session([list, status]) + &refused + &session([forced, names]), @r"
     $ gt polecat list
-    ● shop/Toast  gone      gt-a: it has uncommitted changes in [TOWN]/.gt/polecats/shop/Toast
+    ● shop/Toast  salvaged  gt-a is closed and its changes are in refs/gt/salvage/[RUN]; [TOWN]/.gt/polecats/shop/Toast is removed in [SPAN]
     $ gt status
     [TOWN]  daemon runs (process [PID])
-    0 of 5 slots taken, 5 free, deferred dispatch
-
-    Needs a person (1)
-      ! ● shop/Toast  gone      gt-a: it has uncommitted changes in [TOWN]/.gt/polecats/shop/Toast
+    0 of 5 agents running
 
     Nothing runs.
 
     Nothing is scheduled. 1 bead is ready: `gt ready`, then `gt sling BEAD`.
+
+    Salvaged worktrees (1)
+      ● shop/Toast  salvaged  gt-a is closed and its changes are in refs/gt/salvage/[RUN]; [TOWN]/.gt/polecats/shop/Toast is removed in [SPAN]
     $ gt polecat nuke Toast
     ! error: the worktree [TOWN]/.gt/polecats/shop/Toast is not safe to remove: it has uncommitted changes
     ! hint: look into it, or remove it and keep what is in it as a patch: `gt polecat nuke shop/Toast --force`

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use super::records::Record;
 use super::{Question, Terminals, handle_of, order};
 use crate::process::keeper::events::Events;
-use crate::process::keeper::program;
 use crate::process::keeper::spawn::{Prepared, classify, open_log, spawn_error};
+use crate::program;
 use crate::terminal::{Pane, quoted};
 use crate::{Handle, Launch, StartError};
 

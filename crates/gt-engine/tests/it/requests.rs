@@ -1,0 +1,93 @@
+//! Targets that nobody may push to: what the command is asked, and when.
+
+use std::fs;
+
+use gt_core::merge::{MergeState, Strategy};
+use jiff::SignedDuration;
+
+use crate::yard::{Yard, git, stamp, target};
+
+const BY_REQUEST: &str = "[rigs.shop]\npull_request = [\"bash\", \"HOME/request.sh\"]\n";
+/// Writes down what it is asked, and answers what the file `answer` says.
+const COMMAND: &str = "cd \"$(dirname \"$0\")\"\necho \"$1 ${2:-$GT_BEAD}\" >> asked\n\
+                       if [ \"$1\" = open ]; then echo \"request-$GT_MERGE\"; else cat answer; fi\n";
+
+fn yard() -> Yard {
+    let yard = Yard::new(BY_REQUEST);
+    fs::write(yard.home("request.sh"), COMMAND).expect("it can be written");
+    fs::write(yard.home("answer"), "open\n").expect("it can be written");
+    yard
+}
+
+#[test]
+fn a_request_is_opened_once_and_asked_about_when_its_time_has_come() {
+    let mut yard = yard();
+    let merge = yard.handed_over("a", "x", Strategy::Queue);
+    let request = format!("request-{}", merge.id);
+    assert_eq!(yard.work().held.as_deref(), Some("a pull request is open"));
+    assert_eq!(yard.lines("asked"), [format!("open {}", merge.bead)]);
+    let known = yard.merge(&merge.id);
+    assert_eq!((known.state, known.request.as_ref()), (MergeState::Requested, Some(&request)));
+    yard.work();
+    assert_eq!(yard.lines("asked").len(), 1, "it is not asked about before its time");
+    yard.pass_hold();
+    yard.work();
+    assert_eq!(yard.lines("asked")[1..], [format!("status {request}")]);
+    // It is merged elsewhere.
+    git(&yard.rig, &["merge", "--quiet", "--squash", &merge.branch]);
+    git(&yard.rig, &["commit", "--quiet", "-m", "squashed"]);
+    fs::write(yard.home("answer"), "merged\n").expect("it can be written");
+    yard.pass_hold();
+    assert_eq!(yard.work().merged, [merge.bead]);
+}
+
+#[test]
+fn what_was_closed_comes_back() {
+    let mut yard = yard();
+    let merge = yard.handed_over("a", "x", Strategy::Queue);
+    yard.work();
+    fs::write(yard.home("answer"), "closed\n").expect("it can be written");
+    yard.pass_hold();
+    assert_eq!(yard.work().returned.len(), 1);
+    assert_eq!(yard.merge(&merge.id).state, MergeState::Returned);
+    assert_eq!(yard.files(), ["file"]);
+}
+
+#[test]
+fn a_request_is_not_said_to_be_merged_while_its_target_has_not_moved() {
+    let mut yard = yard();
+    let merge = yard.handed_over("a", "x", Strategy::Queue);
+    yard.work();
+    fs::write(yard.home("answer"), "merged\n").expect("it can be written");
+    yard.pass_hold();
+    let held = yard.work().held.expect("it is held");
+    assert!(held.ends_with("is said to be merged, but main has not moved since it was opened"), "{held}");
+    assert_eq!(yard.merge(&merge.id).state, MergeState::Requested);
+}
+
+#[test]
+fn of_a_paused_rig_no_request_is_opened_or_asked_about() {
+    for rig in [None, Some("shop")] {
+        let mut yard = yard();
+        let first = yard.handed_over("a", "x", Strategy::Queue);
+        yard.work();
+        yard.store.pause_refinery(rig, None, &stamp()).expect("it is paused");
+        // One is due, and another is new.
+        yard.pass_hold();
+        let second = yard.handed_over("b", "x", Strategy::Queue);
+        yard.work();
+        assert_eq!(yard.lines("asked"), [format!("open {}", first.bead)]);
+        // Not due, and still another is new.
+        let now = stamp();
+        let until = now.now + SignedDuration::from_hours(1);
+        let reason = yard.hold().expect("it is held").reason;
+        yard.store.hold_target(&target(), &reason, until, &now).expect("it is held");
+        yard.work();
+        assert_eq!(yard.lines("asked").len(), 1);
+        yard.store.resume_refinery(rig, &stamp()).expect("it is resumed");
+        yard.work();
+        let asked = yard.lines("asked");
+        let wanted = [format!("status request-{}", first.id), format!("open {}", second.bead)];
+        assert_eq!(asked[1..], wanted, "what is new does not wait for what is open");
+    }
+}
