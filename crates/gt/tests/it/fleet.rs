@@ -277,7 +277,8 @@ impl Fleet {
 
     /// Has nobody look, and start what waits, because a run has ended.
     pub(crate) fn end_looks(&self) {
-        self.kill_keepers();
+        // One that has kept nothing for long enough is gone already.
+        self.keepers().into_iter().for_each(kill);
         let town = self.town.root().display().to_string();
         let looks = |words: &[String]| {
             words.iter().any(|word| word == "--after-exit") && words.iter().any(|word| word.contains(&town))

@@ -39,6 +39,8 @@ fn work_on(fleet: &Fleet, bead: &str) {
     fleet.town.gt(["sling", bead]).success();
     fleet.town.gt(["scheduler", "run"]).success();
     fleet.until_events("run.ended", Some(bead), 1);
+    // The look that follows an end merges what it finds, if merging goes on meanwhile.
+    fleet.end_looks();
 }
 
 /// The ids of all merges, in their order.
