@@ -71,7 +71,8 @@ pub(super) fn run(context: &Context, args: &NukeArgs) -> Result<(), Failure> {
             }
         },
     };
-    if !store.forget_polecat(rig, name, &context.stamp())? {
+    // The patrol forgets a worker as soon as its worktree is gone, so it may have done that by now.
+    if !store.forget_polecat(rig, name, &context.stamp())? && is_known(&mut store, rig, name)? {
         return Err((&busy()).into());
     }
     if context.wants_json() {
@@ -87,6 +88,10 @@ pub(super) fn run(context: &Context, args: &NukeArgs) -> Result<(), Failure> {
     let undeleted = left.undeleted.as_ref();
     let undeleted = undeleted.map(|path| format!("\nIts files cannot be deleted: {}", path.display()));
     context.say(&format!("{rig}/{name} is gone; its branches stay.{kept}{}", undeleted.unwrap_or_default()))
+}
+
+fn is_known(store: &mut Store, rig: &str, name: &str) -> Result<bool, Failure> {
+    Ok(store.polecats()?.iter().any(|polecat| polecat.rig == *rig && polecat.name == *name))
 }
 
 /// Work that is nowhere else goes only by force.

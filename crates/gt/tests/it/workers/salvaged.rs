@@ -1,10 +1,11 @@
 //! Worktrees that ended workers left with changes: salvaged, shown as such, and cleared away in time. // SPEC P8
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::fleet::Fleet;
-use crate::town::{session, snapshot};
+use crate::town::{GT, session, snapshot};
 
 /// Leaves something uncommitted, and has its bead closed.
 const LEAVES: &str = "echo half > half.txt; gt close $GT_BEAD";
@@ -164,6 +165,32 @@ fn a_repository_inside_that_was_added_like_a_file_stays() {
     let place = forced["salvage"]["directory"].as_str().unwrap_or_else(|| panic!("a directory: {forced}"));
     let log = fleet.town.command("git").args(["-C", &format!("{place}/inner"), "log", "--format=%s"]).output();
     assert_eq!(String::from_utf8_lossy(&log.expect("git is installed").stdout), "inner\n");
+}
+
+/// A git that waits, once the worktree was moved away, until the patrol has forgotten the worker.
+const WAITS: &str = r#"#!/bin/sh
+if [ ! -e "$LEFT" ]; then
+  until [ "$("$GT" --town "$TOWN" polecat list --json)" = "[]" ]; do sleep 0.1; done
+fi
+PATH="$REAL_PATH" exec git "$@"
+"#;
+
+#[test]
+fn a_worker_that_the_patrol_forgets_while_it_is_nuked_is_gone() {
+    let fleet = fleet(EMBEDS);
+    let (path, _) = leave(&fleet);
+    fleet.set("retention.worktrees", "1s");
+    let tools = fleet.home("tools");
+    fs::create_dir(&tools).expect("the home can be written");
+    fs::write(tools.join("git"), WAITS).expect("the home can be written");
+    fs::set_permissions(tools.join("git"), PermissionsExt::from_mode(0o755)).expect("it was just written");
+    let real = std::env::var("PATH").expect("there is a PATH");
+    let mut nuke = fleet.town.command(GT);
+    nuke.args(["polecat", "nuke", "Toast", "--force"]).env("LEFT", &path).env("GT", GT);
+    nuke.env("TOWN", fleet.town.root()).env("PATH", format!("{}:{real}", tools.display())).env("REAL_PATH", real);
+    let answer = nuke.output().expect("gt starts");
+    assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+    assert!(!path.exists());
 }
 
 /// Has a rebase stop at a conflict, with changes put away, and its bead closed.
