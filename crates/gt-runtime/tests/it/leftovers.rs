@@ -85,7 +85,7 @@ fn children_of(parent: u32) -> Vec<u32> {
     pids().filter(is_child).collect()
 }
 
-fn is_marked(pid: u32, run: &str, town: &Town) -> bool {
+pub(super) fn is_marked(pid: u32, run: &str, town: &Town) -> bool {
     let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let has = |wanted: String| environ.split(|byte| *byte == 0).any(|pair| pair == wanted.as_bytes());
     has(format!("GT_RUN={run}")) && has(format!("TOWN={}", town.path("").display().to_string().trim_end_matches('/')))

@@ -9,8 +9,9 @@ use gt_runtime::terminal::{self, Sent, Server, TerminalError};
 use gt_runtime::{Launch, Place, Runtime as _, Sighting, StartError, Stop};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::leftovers::is_marked;
 use super::place::tests_in;
-use super::town::{Town, is_alive, kill, known, pid_in, tmuxes_of, until};
+use super::town::{Town, is_alive, kill, known, pid_in, pids, tmuxes_of, until};
 
 tests_in!(
     only_there,
@@ -441,7 +442,7 @@ fn a_stopped_server_holds_nobody_up_for_ever(town: &Town) {
     until("it starts again", || again()[0].is_ok());
     // Answers come in order, so by now the start that was given up has been made and discarded.
     until("nothing else is there", || sessions(town) == ["gt-keeper", "test-again"]);
-    until("it does not run", || !town.path("late").exists() || !is_alive(pid_in(&town.path("late"))));
+    until("it does not run", || !pids().any(|pid| is_marked(pid, "late", town)));
 }
 
 fn strangers_sessions_are_neither_counted_nor_touched(town: &Town) {
