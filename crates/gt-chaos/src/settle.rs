@@ -11,7 +11,7 @@ use crate::processes;
 use crate::receiver::Receiver;
 use crate::town::Town;
 
-/// How long a town may take on a very busy machine. What failed is tried again at least once a minute.
+/// How long a very busy machine may take until less is missing than ever before. What failed is tried again at least once a minute.
 const SETTLE_MAX: Duration = Duration::from_mins(6);
 /// How long patrols may take to clear away what is over.
 const PATROL_MAX: Duration = Duration::from_secs(40);
@@ -45,18 +45,22 @@ pub(crate) fn recover(town: &Town, interrupted: &End) -> Result<(), String> {
     await_none(PATROL_MAX, interrupted, || [needs(town), findings(town), worktrees(town), strays(town)].concat())
 }
 
+/// Waits for as long as less and less is missing.
 fn await_none(at_most: Duration, interrupted: &End, missing: impl Fn() -> Vec<String>) -> Result<(), String> {
-    let deadline = Instant::now() + at_most;
+    let (mut deadline, mut fewest) = (Instant::now() + at_most, usize::MAX);
     loop {
         let missing = missing();
         if missing.is_empty() || interrupted.has_come() {
             return Ok(());
         }
+        if missing.len() < fewest {
+            (deadline, fewest) = (Instant::now() + at_most, missing.len());
+        }
         if Instant::now() > deadline {
             let n = missing.len();
             let shown: Vec<String> = missing.into_iter().take(NAMES_MAX).collect();
             let more = if n > NAMES_MAX { format!("\n    … and {} more", n - NAMES_MAX) } else { String::new() };
-            return Err(format!("after {at_most:?}:\n    {}{more}", shown.join("\n    ")));
+            return Err(format!("for {at_most:?}:\n    {}{more}", shown.join("\n    ")));
         }
         interrupted.wait(LOOK);
     }
@@ -93,7 +97,8 @@ fn open_beads(town: &Town) -> Vec<String> {
     };
     let is_open = |bead: &&Value| bead["status"] != "closed" && bead["issue_type"] != "convoy";
     let open = beads.as_array().into_iter().flatten().filter(is_open);
-    open.filter_map(|bead| bead["id"].as_str()).take(NAMES_MAX).map(|id| explain(town, id)).collect()
+    let ids = open.filter_map(|bead| bead["id"].as_str());
+    ids.enumerate().map(|(n, id)| if n < NAMES_MAX { explain(town, id) } else { id.to_owned() }).collect()
 }
 
 fn explain(town: &Town, bead: &str) -> String {

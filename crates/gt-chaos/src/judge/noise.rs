@@ -15,7 +15,8 @@ const DAEMON: &str = "the daemon does not end by itself";
 /// A retry comes after 1 s, then more rarely; each daemon that starts may try once more.
 const POSTS_MAX: usize = 12;
 const WINDOW: Micros = 10 * SECOND;
-const LINES_MAX: usize = 50;
+/// A batch that lands has a line for each of its beads, and no more wait than the load makes in a minute.
+const LINES_MAX: usize = 200;
 /// A daemon may end while the disk is full, and for a while after that.
 const AFTERMATH: Micros = 10 * SECOND;
 

@@ -66,7 +66,8 @@ fn fired_once(case: &Case, records: &BTreeMap<String, Vec<Record>>) -> Vec<Viola
                 format!("{} {slot}, attempt {attempt}, again by run {}", line.subject, line.run),
             ));
         }
-        let of_slot = |record: &&Record| Some(record.slot) == clock::from_rfc3339(slot);
+        let slot_at = clock::from_rfc3339(slot);
+        let of_slot = |record: &&Record| Some(record.slot) == slot_at;
         let record = records.get(&line.subject).and_then(|records| records.iter().find(of_slot));
         if record.is_none_or(|record| record.status == "missed" || record.status == "skipped") {
             violations.push(Violation::new(RECORD, format!("{} ran for {slot}; its record: {record:?}", line.subject)));
