@@ -26,6 +26,7 @@ use gt_store::{Claimed, Run, Store, Target};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use self::chores::Patrol;
 pub use self::merging::Merged;
 use self::retry::Retry;
 pub use self::takeover::Other;
@@ -167,7 +168,7 @@ pub struct Daemon {
     retry: Retry,
     /// When starts are recorded that wait for something to be recorded with.
     record_at: Option<Timestamp>,
-    next_patrol: Timestamp,
+    patrol: Patrol,
     logs: Logs,
     /// Since when the clock has been watched: what came before that was missed.
     watching_since: Timestamp,
@@ -208,7 +209,7 @@ impl Daemon {
         let settings = Arc::new(Settings::new(known));
         let watching_since = dispatcher.now();
         let looked = clock::Look { now: watching_since, uptime: around.uptime() };
-        let next_patrol = watching_since + settings.heartbeat;
+        let patrol = Patrol::first_at(watching_since + settings.heartbeat);
         let watching_since =
             if gt_core::defect!("downtime-unnoticed") { Timestamp::UNIX_EPOCH } else { watching_since };
         // What happened while nobody ran the town is found at once.
@@ -231,7 +232,7 @@ impl Daemon {
             batch: Batch::default(),
             retry: Retry::new(),
             record_at: None,
-            next_patrol,
+            patrol,
             logs: Logs::default(),
             watching_since,
             looked,
@@ -429,7 +430,7 @@ impl Daemon {
             .map(|at| at.filter(|_| gt_core::defect!("pause-bypassed") || !self.is_pausing()));
         // A clock that was set back just now, and was not looked at since, does not put these off.
         let next_sweep = self.next_sweep.map(|at| at.min(now + self.settings.sweep));
-        let next_patrol = self.next_patrol.min(now + self.settings.heartbeat);
+        let next_patrol = self.patrol.next.min(now + self.settings.heartbeat);
         let others = [self.record_at, Some(next_patrol), next_sweep];
         let deadline = for_passes.into_iter().chain(others).flatten().min().map(until);
         let retry = self.retry.left(self.around.uptime());

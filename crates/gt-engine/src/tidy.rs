@@ -21,6 +21,7 @@ use crate::town::Town;
 use crate::worktrees::HANDOFFS;
 
 const MERGES: &str = "refs/gt/merges/";
+const HEADS: &str = "refs/heads/";
 /// The branches that are made for runs.
 pub(crate) const POLECATS: &str = "polecat/";
 
@@ -78,19 +79,23 @@ impl Tidy<'_> {
     fn rig(&mut self, rig: &Rig) -> Result<(), TownError> {
         let git = self.git;
         let repository = Path::new(&rig.path);
-        for (name, commit) in git.kept(repository, MERGES)? {
-            let known = self.merges.get(name.trim_start_matches(MERGES));
-            let target = known.map_or(&rig.branch, |merge| &merge.target);
-            let is_live = known.is_some_and(|merge| merge.state.is_live());
+        let kept = git.kept(repository, MERGES)?;
+        let targets: BTreeSet<&str> = kept.iter().map(|(name, _)| self.target_of(name, rig)).collect();
+        for target in targets {
             let is_cleared = gt_core::defect!("unmerged-refs-cleared");
-            if !is_live && (is_cleared || git.is_merged(repository, &commit, target)?) {
-                git.forget_at(repository, &name, &commit)?;
+            let merged = if is_cleared { kept.clone() } else { git.kept_and_merged(repository, MERGES, target)? };
+            for (name, commit) in merged {
+                let is_live = self.merge_of(&name).is_some_and(|merge| merge.state.is_live());
+                if !is_live && self.target_of(&name, rig) == target {
+                    git.forget_at(repository, &name, &commit)?;
+                }
             }
         }
-        for branch in git.branches(repository, POLECATS)? {
+        for (name, _) in git.kept_and_merged(repository, &format!("{HEADS}{POLECATS}"), &rig.branch)? {
+            let branch = name.trim_start_matches(HEADS);
             // The next run of an open bead may start from it.
-            if bead_of(&branch).is_some_and(|bead| closed_at(&mut self.store, bead).is_some()) {
-                git.delete_idle_branch(repository, &branch, &rig.branch)?;
+            if bead_of(branch).is_some_and(|bead| closed_at(&mut self.store, bead).is_some()) {
+                git.delete_idle_branch(repository, branch, &rig.branch)?;
             }
         }
         for folder in [SALVAGE, HANDOFFS] {
@@ -102,6 +107,14 @@ impl Tidy<'_> {
             }
         }
         Ok(())
+    }
+
+    fn merge_of(&self, name: &str) -> Option<&Merge> {
+        self.merges.get(name.trim_start_matches(MERGES))
+    }
+
+    fn target_of<'a>(&'a self, name: &str, rig: &'a Rig) -> &'a str {
+        self.merge_of(name).map_or(&rig.branch, |merge| &merge.target)
     }
 
     /// Patches, and what was moved away as a whole, are called as the run or the merge that they are of.

@@ -3,17 +3,31 @@
 use std::sync::Arc;
 
 use gt_store::{Stamp, StoreError, Swept};
+use jiff::Timestamp;
 
 use super::{Cause, Daemon};
 use crate::error::{TownError, chain};
 use crate::{patrol, tidy};
 
+/// What the daemon knows of its patrols.
+pub(super) struct Patrol {
+    pub(super) next: Timestamp,
+    /// Held, too, by the thread that clears away, for as long as that lasts.
+    tidying: Arc<()>,
+}
+
+impl Patrol {
+    pub(super) fn first_at(next: Timestamp) -> Patrol {
+        Patrol { next, tidying: Arc::default() }
+    }
+}
+
 impl Daemon {
     /// Patrols, when it is time.
     pub(super) fn is_patrol_over(&mut self) -> bool {
-        let is_time = self.dispatcher.now() >= self.next_patrol;
+        let is_time = self.dispatcher.now() >= self.patrol.next;
         if is_time {
-            self.patrol();
+            self.make_patrol();
             self.dispatcher.look_again();
         }
         is_time
@@ -61,8 +75,8 @@ impl Daemon {
     }
 
     /// Cleans up, in peace. // SPEC D8, B7
-    fn patrol(&mut self) {
-        self.next_patrol = self.dispatcher.now() + self.settings.heartbeat;
+    fn make_patrol(&mut self) {
+        self.patrol.next = self.dispatcher.now() + self.settings.heartbeat;
         self.keep_beats();
         let stamp = self.dispatcher.stamp();
         if let Err(error) = patrol::clean(&self.town, &mut self.store, &self.settings, &mut self.logs, &stamp) {
@@ -79,16 +93,26 @@ impl Daemon {
             Err(error) => (self.log)(&format!("the patrol could not release hooks: {}", chain(&error))),
         }
         if self.around.worktrees().has_git() {
-            let (town, stamp, sender) = (self.town.clone(), self.dispatcher.stamp(), self.sender.clone());
-            let say = move |words: &str| sender.send(Cause::Said(words.to_owned())).unwrap_or_default();
-            let around = Arc::clone(&self.around);
-            self.around.aside(Box::new(move || {
-                // The next patrol tries again.
-                if let Err(error) = tidy::tidy(&*around, &town, &stamp, &say) {
-                    say(&format!("the patrol could not clear everything away: {}", chain(&error)));
-                }
-            }));
+            self.tidy();
         }
+    }
+
+    /// Clears away what merging and salvage have left, beside the loop. While that lasts, no second one begins.
+    fn tidy(&mut self) {
+        if Arc::strong_count(&self.patrol.tidying) > 1 {
+            return;
+        }
+        let tidying = Arc::clone(&self.patrol.tidying);
+        let (town, stamp, sender) = (self.town.clone(), self.dispatcher.stamp(), self.sender.clone());
+        let say = move |words: &str| sender.send(Cause::Said(words.to_owned())).unwrap_or_default();
+        let around = Arc::clone(&self.around);
+        self.around.aside(Box::new(move || {
+            // The next patrol tries again.
+            if let Err(error) = tidy::tidy(&*around, &town, &stamp, &say) {
+                say(&format!("the patrol could not clear everything away: {}", chain(&error)));
+            }
+            drop(tidying);
+        }));
     }
 
     /// Logs what newly holds agents up.

@@ -92,7 +92,7 @@ impl Daemon {
         } else if jump < -GAP {
             (self.log)(&format!("the clock was set back by {}", words(-jump)));
             self.watching_since = self.watching_since.min(look.now);
-            self.next_patrol = self.next_patrol.min(look.now + self.settings.heartbeat);
+            self.patrol.next = self.patrol.next.min(look.now + self.settings.heartbeat);
             self.heed_clock(-jump);
         }
         jump.abs() > GAP

@@ -218,7 +218,7 @@ impl Daemon {
         }
         self.settings = Arc::new(Settings::new(config));
         self.channels.iter_mut().for_each(|channels| channels.apply(&self.settings));
-        self.next_patrol = self.next_patrol.min(self.dispatcher.now() + self.settings.heartbeat);
+        self.patrol.next = self.patrol.next.min(self.dispatcher.now() + self.settings.heartbeat);
         (self.log)("took the changed config");
         self.log_ineffective();
         self.keep_beats();

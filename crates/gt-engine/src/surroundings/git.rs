@@ -35,7 +35,6 @@ pub trait Git: Send + Sync {
     fn find_commit(&self, repository: &Path, name: &str) -> Result<Option<String>, MergeError>;
     fn branch_tip(&self, repository: &Path, branch: &str) -> Result<Option<String>, MergeError>;
     fn is_part_of(&self, repository: &Path, commit: &str, of: &str) -> Result<bool, MergeError>;
-    fn is_merged(&self, repository: &Path, commit: &str, target: &str) -> Result<bool, MergeError>;
     fn has_work_of(&self, repository: &Path, commit: &str, of: &str) -> Result<bool, MergeError>;
     fn tree_of(&self, repository: &Path, commit: &str) -> Result<String, MergeError>;
     fn look(&self, worktree: &Path, target: &str) -> Result<Look, MergeError>;
@@ -46,6 +45,12 @@ pub trait Git: Send + Sync {
     fn forget(&self, repository: &Path, name: &str) -> Result<(), MergeError>;
     fn forget_at(&self, repository: &Path, name: &str, commit: &str) -> Result<bool, MergeError>;
     fn kept(&self, repository: &Path, prefix: &str) -> Result<Vec<(String, String)>, MergeError>;
+    fn kept_and_merged(
+        &self,
+        repository: &Path,
+        prefix: &str,
+        target: &str,
+    ) -> Result<Vec<(String, String)>, MergeError>;
     fn kept_since(&self, repository: &Path, prefix: &str) -> Result<Vec<Dated>, MergeError>;
     fn branches(&self, repository: &Path, folder: &str) -> Result<Vec<String>, MergeError>;
     fn delete_branch(&self, repository: &Path, branch: &str, target: &str) -> Result<bool, MergeError>;
@@ -157,10 +162,6 @@ impl Git for RealGit {
         merge::is_part_of(repository, commit, of)
     }
 
-    fn is_merged(&self, repository: &Path, commit: &str, target: &str) -> Result<bool, MergeError> {
-        merge::is_merged(repository, commit, target)
-    }
-
     fn has_work_of(&self, repository: &Path, commit: &str, of: &str) -> Result<bool, MergeError> {
         merge::has_work_of(repository, commit, of)
     }
@@ -195,6 +196,15 @@ impl Git for RealGit {
 
     fn kept(&self, repository: &Path, prefix: &str) -> Result<Vec<(String, String)>, MergeError> {
         merge::kept(repository, prefix)
+    }
+
+    fn kept_and_merged(
+        &self,
+        repository: &Path,
+        prefix: &str,
+        target: &str,
+    ) -> Result<Vec<(String, String)>, MergeError> {
+        merge::kept_and_merged(repository, prefix, target)
     }
 
     fn kept_since(&self, repository: &Path, prefix: &str) -> Result<Vec<Dated>, MergeError> {

@@ -1,5 +1,6 @@
 //! Small things of ours in a repository: refs that keep commits, and patterns that git is to overlook.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -54,7 +55,22 @@ pub fn n_unkept(worktree: &Path, targets: &[String]) -> Result<u32, MergeError> 
 
 /// The refs below `prefix` with their commits, by name.
 pub fn kept(repository: &Path, prefix: &str) -> Result<Vec<(String, String)>, MergeError> {
-    let asked = Git::at(repository).args(["for-each-ref", "--format=%(objectname) %(refname)", prefix]);
+    list(repository, &[prefix])
+}
+
+/// Those of them whose commits the target has, here or, as far as is known, at the origin. Asks git once, however many there are.
+pub fn kept_and_merged(repository: &Path, prefix: &str, target: &str) -> Result<Vec<(String, String)>, MergeError> {
+    let mut found = BTreeMap::new();
+    for target in [here(target), there(target)] {
+        if find_commit(repository, &target)?.is_some() {
+            found.extend(list(repository, &["--merged", &target, prefix])?);
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn list(repository: &Path, selection: &[&str]) -> Result<Vec<(String, String)>, MergeError> {
+    let asked = Git::at(repository).args(["for-each-ref", "--format=%(objectname) %(refname)"]).args(selection);
     let listed = asked.run("list refs")?;
     let pairs = listed.lines().filter_map(|line| line.split_once(' '));
     Ok(pairs.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect())

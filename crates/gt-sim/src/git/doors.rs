@@ -45,6 +45,19 @@ impl Around {
         })
     }
 
+    fn is_merged(&self, repository: &Path, commit: &str, target: &str) -> Result<bool, MergeError> {
+        for name in [here(target), there(target)] {
+            let is_part = self.ask_git("compare commits", |git| {
+                let target = git.resolve(repository, &name);
+                Ok(target.is_some_and(|target| git.objects.is_part_of(commit, &target)))
+            })?;
+            if is_part {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn ask_git<T>(
         &self,
         doing: &str,
@@ -185,19 +198,6 @@ impl Git for Around {
         })
     }
 
-    fn is_merged(&self, repository: &Path, commit: &str, target: &str) -> Result<bool, MergeError> {
-        for name in [here(target), there(target)] {
-            let is_part = self.ask_git("compare commits", |git| {
-                let target = git.resolve(repository, &name);
-                Ok(target.is_some_and(|target| git.objects.is_part_of(commit, &target)))
-            })?;
-            if is_part {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     fn has_work_of(&self, repository: &Path, commit: &str, of: &str) -> Result<bool, MergeError> {
         self.ask_git("compare changes", |git| {
             let (commit, of) = (git.commit_of(repository, commit)?, git.commit_of(repository, of)?);
@@ -260,6 +260,23 @@ impl Git for Around {
     fn kept(&self, repository: &Path, prefix: &str) -> Result<Vec<(String, String)>, MergeError> {
         let dated = self.kept_since(repository, prefix)?;
         Ok(dated.into_iter().map(|Dated { name, commit, .. }| (name, commit)).collect())
+    }
+
+    fn kept_and_merged(
+        &self,
+        repository: &Path,
+        prefix: &str,
+        target: &str,
+    ) -> Result<Vec<(String, String)>, MergeError> {
+        let mut kept = self.kept(repository, prefix)?;
+        self.ask_git("list refs", |git| {
+            let names = [here(target), there(target)];
+            let targets: Vec<Id> = names.iter().filter_map(|name| git.resolve(repository, name)).collect();
+            let is_merged = |commit: &Id| targets.iter().any(|target| git.objects.is_part_of(commit, target));
+            kept.retain(|(_, commit)| is_merged(commit));
+            Ok(())
+        })?;
+        Ok(kept)
     }
 
     fn kept_since(&self, repository: &Path, prefix: &str) -> Result<Vec<Dated>, MergeError> {

@@ -18,6 +18,8 @@ mod decisions;
 mod halfway;
 #[path = "merging/load.rs"]
 mod load;
+#[path = "merging/patrols.rs"]
+mod patrols;
 #[path = "merging/publishing.rs"]
 mod publishing;
 #[path = "merging/reworks.rs"]

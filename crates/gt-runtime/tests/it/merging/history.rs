@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use gt_runtime::merge::{MergeError, exclude, forget, has_work_of, is_part_of, keep, kept, look, patch, seal};
+use gt_runtime::merge::{
+    MergeError, exclude, forget, has_work_of, is_part_of, keep, kept, kept_and_merged, look, patch, seal,
+};
 
 use super::{Yard, commit, git, text};
 
@@ -69,6 +71,22 @@ fn a_kept_commit_outlives_its_branch() {
         forget(&yard.rig, "refs/gt/merges/1").unwrap();
     }
     assert_eq!(kept(&yard.rig, "refs/gt").unwrap(), []);
+}
+
+#[test]
+fn what_is_kept_and_merged_is_known_here_and_at_the_origin() {
+    let yard = Yard::new();
+    let made = ["one", "two", "three"].map(|name| yard.work(&format!("gt/{name}"), name, "done\n"));
+    for (n, commit) in made.iter().enumerate() {
+        keep(&yard.rig, &format!("refs/gt/merges/{n}"), commit).unwrap();
+    }
+    assert_eq!(kept_and_merged(&yard.rig, "refs/gt/merges/", "main").unwrap(), []);
+    git(&yard.rig, &["update-ref", "refs/heads/main", &made[0]]);
+    git(&yard.rig, &["update-ref", "refs/remotes/origin/main", &made[1]]);
+    let merged = [0, 1].map(|n| (format!("refs/gt/merges/{n}"), made[n].clone()));
+    assert_eq!(kept_and_merged(&yard.rig, "refs/gt/merges/", "main").unwrap(), merged);
+    assert_eq!(kept_and_merged(&yard.rig, "refs/gt/salvage/", "main").unwrap(), []);
+    assert_eq!(kept_and_merged(&yard.rig, "refs/gt/merges/", "trunk").unwrap(), []);
 }
 
 #[test]
