@@ -54,9 +54,13 @@ fn install(folder: &Path) -> Result<(), String> {
     }
 }
 
+/// The directory of the whole project.
+pub(crate) fn workspace() -> &'static Path {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    crates.and_then(Path::parent).unwrap_or(Path::new("."))
+}
+
 /// Cargo's own directory for what is made.
 pub(crate) fn target() -> PathBuf {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    let workspace = crates.and_then(Path::parent).unwrap_or(Path::new("."));
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from)
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }

@@ -9,6 +9,7 @@ mod fuzz;
 mod leftovers;
 mod limits;
 mod mutants;
+mod old_release;
 mod openai;
 mod sim;
 mod test;
@@ -22,11 +23,12 @@ const HELP: &str = "\
 Usage: cargo xtask <command>
 
 Commands:
-  test [--with-agents] [--fast] [-- ARGS]
+  test [--with-agents] [--with-old-release] [--fast] [-- ARGS]
                   Install what the tests need, then build and run every test; with --fast those that take less
                   than a minute together.
                   With --with-agents also Claude Code and Codex, from npm, into target/agents,
                   and OpenAI's client, from PyPI, into target/openai.
+                  With --with-old-release also gt 0.1.0, from the history, into target/old-release.
                   ARGS go to the runner: cargo-nextest where present, else cargo test.
   sim [--seeds N] [--from F] [--steps K] [--disk] [--seed S] [--until-found]
       [--jobs | --sessions | --merging]

@@ -1,14 +1,14 @@
 //! `cargo xtask test`: every test of the workspace, on a machine that may be fresh.
 //!
 //! Owns: the choice of the test runner. Does not own: what is left when it is done (`leftovers`), what the tests need
-//! (`tools`, and `agents` and `openai` where real ones are wanted), nor which tests there are (the crates).
+//! (`tools`, and `agents`, `openai` and `old_release` where those are wanted), nor which tests there are (the crates).
 
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::{agents, help, leftovers, limits, openai, refuse, tools};
+use crate::{agents, help, leftovers, limits, old_release, openai, refuse, tools};
 
 /// Tests that would skip for want of a required program fail instead: it was provided before.
 const NOTHING_SKIPPED: &str = "GT_TEST_SKIP_NOTHING";
@@ -22,6 +22,7 @@ const TESTS_PER_CORE: usize = 4;
 /// Provides the tools the tests need, then runs all tests; the status is the runner's.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let (wants_agents, args) = take(args, "--with-agents");
+    let (wants_old_release, args) = take(args, "--with-old-release");
     let (is_fast, args) = take(args, "--fast");
     if is_fast && !has_nextest() {
         eprintln!("error: `--fast` needs cargo-nextest; install it with `cargo install --locked cargo-nextest`");
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
             return refuse(&format!("`{given}` is for the runner, so it goes after `--`"));
         }
     };
-    match provide(wants_agents) {
+    match provide(wants_agents, wants_old_release) {
         Ok(provided) => run_tests(runner_args, provided, is_fast),
         Err(missing) => {
             eprintln!("error: {missing}");
@@ -53,29 +54,58 @@ fn take<'a>(args: &'a [OsString], option: &str) -> (bool, &'a [OsString]) {
     }
 }
 
-/// Where the real agents and OpenAI's client are, in the words of the tests, where they are wanted.
-fn provide(wants_agents: bool) -> Result<Vec<(&'static str, PathBuf)>, String> {
-    tools::provide().map_err(|missing| missing.to_string())?;
-    if !wants_agents {
-        return Ok(Vec::new());
-    }
-    Ok(vec![(agents::VARIABLE, agents::provide()?), (openai::VARIABLE, openai::provide()?)])
+/// What was brought for tests that are left out otherwise: their features, and where things are, in the words of the tests.
+#[derive(Default)]
+struct Provided {
+    features: Vec<&'static str>,
+    variables: Vec<(&'static str, PathBuf)>,
 }
 
-fn run_tests(runner_args: &[OsString], provided: Vec<(&'static str, PathBuf)>, is_fast: bool) -> ExitCode {
-    let mut words = if has_nextest() { vec!["nextest", "run"] } else { vec!["test"] };
-    words.push("--workspace");
-    if provided.is_empty() {
+fn provide(wants_agents: bool, wants_old_release: bool) -> Result<Provided, String> {
+    tools::provide().map_err(|missing| missing.to_string())?;
+    let mut provided = Provided::default();
+    if wants_agents {
+        provided.features.push(agents::FEATURE);
+        provided.variables.extend([(agents::VARIABLE, agents::provide()?), (openai::VARIABLE, openai::provide()?)]);
+    }
+    if wants_old_release {
+        provided.features.push(old_release::FEATURE);
+        provided.variables.push((old_release::VARIABLE, old_release::provide()?));
+    }
+    Ok(provided)
+}
+
+/// Names the tests that are left out, and how to run them.
+fn tell_left_out(provided: &Provided) {
+    if !provided.features.contains(&agents::FEATURE) {
         let n_tests = agents::count_tests();
         eprintln!(
             "xtask: {n_tests} tests with real agents are left out; `cargo xtask test --with-agents` runs them too"
         );
-    } else {
-        words.extend(["--features", agents::FEATURE]);
+    }
+    if !provided.features.contains(&old_release::FEATURE) {
+        eprintln!(
+            "xtask: the upgrade under a live daemon is left out; `cargo xtask test --with-old-release` runs it too"
+        );
+    }
+}
+
+fn run_tests(runner_args: &[OsString], provided: Provided, is_fast: bool) -> ExitCode {
+    let mut words = if has_nextest() { vec!["nextest", "run"] } else { vec!["test"] };
+    words.push("--workspace");
+    tell_left_out(&provided);
+    let features = provided.features.join(",");
+    if !features.is_empty() {
+        words.extend(["--features", &features]);
     }
     eprintln!("xtask: cargo {}", words.join(" "));
     let mut tests = cargo();
-    tests.args(words).args(runner_args).env(NOTHING_SKIPPED, "1").env(limits::VARIABLE, limits::find()).envs(provided);
+    tests
+        .args(words)
+        .args(runner_args)
+        .env(NOTHING_SKIPPED, "1")
+        .env(limits::VARIABLE, limits::find())
+        .envs(provided.variables);
     tests.envs(settings_of_nextest(is_fast));
     leftovers::run(&mut tests).unwrap_or_else(|error| {
         eprintln!("error: cannot run the tests: {error}");

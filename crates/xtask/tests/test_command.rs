@@ -227,6 +227,20 @@ fn without_agents_it_is_said_how_many_tests_are_left_out() {
 }
 
 #[test]
+fn without_the_old_release_it_is_said_that_the_upgrade_is_left_out() {
+    Machine::with("no-old-release", &["git"])
+        .xtask(&["test"])
+        .says("xtask: the upgrade under a live daemon is left out; `cargo xtask test --with-old-release` runs it too");
+}
+
+#[test]
+fn a_history_without_the_old_release_ends_it_before_the_tests() {
+    let ended = Machine::with("shallow", &["git"]).xtask(&["test", "--with-old-release"]);
+    ended.says("error: the history does not have gt 0.1.0; try `git fetch --unshallow`").status(1);
+    ended.started(&["git log --diff-filter=A --format=%P -- crates/gt-store/src/migrations/0013_config.sql"]);
+}
+
+#[test]
 fn an_argument_for_the_runner_needs_the_two_dashes() {
     Machine::with("no-dashes", &["git"]).xtask(&["test", "some_test"]).started(&[]).status(2);
 }
@@ -300,7 +314,10 @@ fn help_names_every_command() {
         let ended = machine.xtask(args);
         ended.started(&[]).status(0);
         let help = String::from_utf8_lossy(&ended.output.stdout).into_owned();
-        assert!(help.contains("  test [--with-agents] [--fast] [-- ARGS]"), "{args:?} printed:\n{help}");
+        assert!(
+            help.contains("  test [--with-agents] [--with-old-release] [--fast] [-- ARGS]"),
+            "{args:?} printed:\n{help}"
+        );
         assert!(
             help.contains("  mutants [--only NAME]… [--towns KIND]… [--seeds N] [--profile P]"),
             "{args:?} printed:\n{help}"

@@ -1,13 +1,13 @@
-# Makes the town of town-0.1.0.sql with the gt of DIR/bin, in DIR/home: a daemon, two agents at work, a queue, a session with a
+# Makes the town of town-0.1.0.sql with the gt of DIR/bin, in DIR: a daemon, two agents at work, a queue, a session with a
 # running and a waiting turn, two jobs, and a merge that is held. Leaves all of it running.
 #
 # The fixture is a dump of its store, with the home as [HOME] and the machine's name as [HOST], and `git fast-export --all` of
 # its rigs. With a gt that is then replaced, it also shows an upgrade under a live daemon and keeper.
 set -eu
 dir=$1
-export HOME=$dir/home GT_ACTOR=ada TZ=UTC
+export HOME=$dir GT_ACTOR=ada TZ=UTC
 export PATH=$dir/bin:$PATH
-mkdir -p "$HOME"; cd "$HOME"
+cd "$HOME"
 git config --global user.name ada; git config --global user.email ada@example.org
 git init -q --initial-branch=main shop; git -C shop commit -q --allow-empty -m start
 git init -q --initial-branch=main site; git -C site commit -q --allow-empty -m start
