@@ -465,8 +465,8 @@ impl<'a> Worker<'a> {
             return Err(Stop::Again);
         }
         let brought = self.git().brought(repository, &self.target.branch, &base.commit, &commit)?;
-        let (ids, stamp) = (stack.merges.iter().map(|merge| merge.id.clone()).collect::<Vec<_>>(), self.stamp());
-        if !self.store.begin_landing(&ids, &brought, &stamp).map_err(TownError::from)? {
+        let stamp = self.stamp();
+        if !self.store.begin_landing(&stack.merges, &brought, &stamp).map_err(TownError::from)? {
             return Err(Stop::Again); // somebody has decided against one of them while it was tested
         }
         let moved = self.move_target(repository, base, &commit);
@@ -496,9 +496,8 @@ impl<'a> Worker<'a> {
     }
 
     fn record_merged(&mut self, repository: &Path, merges: &[Merge], commit: &str) -> Result<(), TownError> {
-        let ids: Vec<String> = merges.iter().map(|merge| merge.id.clone()).collect();
         let (carried, stamp) = (self.carried(repository, merges, commit)?, self.stamp());
-        self.store.record_merged(&ids, commit, &carried, &stamp)?;
+        self.store.record_merged(merges, commit, &carried, &stamp)?;
         crash::point(CrashPoint::RecordedMerge);
         self.worked.merged.extend(merges.iter().map(|merge| merge.bead.clone()));
         self.clear_all(repository, merges);
@@ -514,7 +513,7 @@ impl<'a> Worker<'a> {
             self.git().patch(repository, &base.commit, &merge.tip, &patch).is_ok().then(|| patch.display().to_string());
         let policy = self.settings.policy(self.town.root());
         let stamp = self.stamp();
-        let returned = self.store.return_merge(&merge.id, flaw, patch.as_deref(), &policy, &stamp)?;
+        let returned = self.store.return_merge(merge, flaw, patch.as_deref(), &policy, &stamp)?;
         if returned != ReturnedAs::Over {
             self.worked.returned.push((merge.bead.clone(), flaw.words(&self.target.branch)));
         }

@@ -30,7 +30,8 @@ impl Worker<'_> {
         if merge.branch.starts_with(POLECATS) {
             self.git().delete_branch(repository, &merge.branch, &self.target.branch)?;
         }
-        self.git().forget(repository, &ref_of(&merge.id))
+        // In line again, it has another commit there.
+        self.git().forget_at(repository, &ref_of(&merge.id), &merge.tip).map(drop)
     }
 
     /// A worker may have died before it cleared away what it merged, and a `gt done` before it told of what it kept.

@@ -97,7 +97,7 @@ impl Worker<'_> {
             return Err(Stop::Hold("the command of `pull_request` did not say what the request is called".to_owned()));
         }
         let stamp = self.stamp();
-        self.store.record_requested(&merge.id, &request, &stamp).map_err(TownError::from)?;
+        self.store.record_requested(merge, &request, &stamp).map_err(TownError::from)?;
         Ok(Opened::Yes)
     }
 

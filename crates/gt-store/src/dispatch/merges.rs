@@ -142,6 +142,14 @@ fn by_id(tx: &Connection, id: &str) -> Result<Merge> {
     }
 }
 
+/// The merge as it is now, if it is under way and still about the commit that the caller has worked on: it may have been dropped
+/// and put into line again with another one.
+fn as_known(tx: &Connection, known: &Merge) -> Result<Option<Merge>> {
+    let merge = by_id(tx, &known.id)?;
+    let is_same = merge.tip == known.tip || gt_core::defect!("other-commit-judged");
+    Ok(Some(merge).filter(|merge| merge.state.is_live() && is_same))
+}
+
 /// The merge of a bead that is under way.
 pub(crate) fn live_of(tx: &Connection, bead: Key) -> Result<Option<Merge>> {
     Ok(select(tx, &format!("merge.bead = ?1 AND {IS_LIVE}"), [bead])?.pop())
@@ -221,16 +229,15 @@ impl Store {
     /// them if they are among `carried`, whose commits are there too, or were replaced. Returns what became ready.
     pub fn record_merged(
         &mut self,
-        ids: &[String],
+        merges: &[Merge],
         commit: &str,
         carried: &[String],
         stamp: &Stamp,
     ) -> std::result::Result<Vec<String>, StoreError> {
         self.write(stamp, |tx| {
             let mut became_ready = Vec::new();
-            for id in ids {
-                let merge = by_id(tx, id)?;
-                if merge.state.is_live() {
+            for merge in merges {
+                if let Some(merge) = as_known(tx, merge)? {
                     became_ready.extend(landed::record(tx, &merge, commit, carried, stamp)?);
                 }
             }
@@ -241,20 +248,20 @@ impl Store {
     /// From now on nobody can decide against these; `false`: somebody has, and none of them lands. What they bring is agents' work.
     pub fn begin_landing(
         &mut self,
-        ids: &[String],
+        merges: &[Merge],
         commits: &[String],
         stamp: &Stamp,
     ) -> std::result::Result<bool, StoreError> {
         self.write(stamp, |tx| {
-            for id in ids {
-                if !by_id(tx, id)?.state.is_live() && !gt_core::defect!("decided-against-lands") {
+            for merge in merges {
+                if as_known(tx, merge)?.is_none() && !gt_core::defect!("decided-against-lands") {
                     return Ok(false);
                 }
             }
             let mut record = tx.prepare_cached("INSERT OR IGNORE INTO agent_commit (id) VALUES (?1)")?;
             commits.iter().try_for_each(|commit| record.execute([commit]).map(drop))?;
             let mut mark = tx.prepare_cached("UPDATE merge SET landing = 1 WHERE id = ?1")?;
-            ids.iter().try_for_each(|id| mark.execute([id]).map(drop))?;
+            merges.iter().try_for_each(|merge| mark.execute([&merge.id]).map(drop))?;
             Ok(true)
         })
     }
@@ -278,13 +285,17 @@ impl Store {
     }
 
     /// Remembers that a pull request asks for a merge.
-    pub fn record_requested(&mut self, id: &str, request: &str, stamp: &Stamp) -> std::result::Result<(), StoreError> {
+    pub fn record_requested(
+        &mut self,
+        merge: &Merge,
+        request: &str,
+        stamp: &Stamp,
+    ) -> std::result::Result<(), StoreError> {
         self.write(stamp, |tx| {
-            let merge = by_id(tx, id)?;
-            if merge.state != MergeState::Waiting {
+            let Some(merge) = as_known(tx, merge)?.filter(|merge| merge.state == MergeState::Waiting) else {
                 return Ok(());
-            }
-            tx.execute("UPDATE merge SET state = 'requested', request = ?2 WHERE id = ?1", [id, request])?;
+            };
+            tx.execute("UPDATE merge SET state = 'requested', request = ?2 WHERE id = ?1", [&merge.id, request])?;
             append(tx, EventType::MergeRequested, &merge, &json!({ "request": request }), stamp)
         })
     }

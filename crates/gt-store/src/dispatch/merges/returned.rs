@@ -12,7 +12,7 @@ use gt_core::text::one_line;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
 
-use super::{Merge, append, by_id, give_back, live_of, select};
+use super::{Merge, append, as_known, by_id, give_back, live_of, select};
 use crate::beads::{self, NewBead};
 use crate::dispatch::contexts::{self, NewContext};
 use crate::dispatch::{runs, unfinished};
@@ -50,7 +50,7 @@ pub enum ReturnedAs {
     Rework { bead: String },
     /// The bead itself: a rework already, which is tried again, or what is held after so many attempts.
     Itself { is_held: bool },
-    /// Nothing: it was over before.
+    /// Nothing: it was over before, or is in line again with another commit.
     Over,
 }
 
@@ -58,18 +58,15 @@ impl Store {
     /// Gives work back that cannot be merged as it is, in one step with the bead for it.
     pub fn return_merge(
         &mut self,
-        id: &str,
+        merge: &Merge,
         flaw: &Flaw,
         patch: Option<&str>,
         policy: &Policy,
         stamp: &Stamp,
     ) -> std::result::Result<ReturnedAs, StoreError> {
-        self.write(stamp, |tx| {
-            let merge = by_id(tx, id)?;
-            if !merge.state.is_live() {
-                return Ok(ReturnedAs::Over);
-            }
-            return_merge(tx, &merge, flaw, patch, policy, stamp)
+        self.write(stamp, |tx| match as_known(tx, merge)? {
+            Some(merge) => return_merge(tx, &merge, flaw, patch, policy, stamp),
+            None => Ok(ReturnedAs::Over),
         })
     }
 }

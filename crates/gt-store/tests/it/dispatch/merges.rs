@@ -72,12 +72,19 @@ impl Yard {
     /// The same for a rework with which the target has the commits of these.
     fn merged_with(&mut self, id: &str, carried: &[&str]) -> Vec<String> {
         let (stamp, carried) = (self.stamp(), carried.iter().map(|&id| id.to_owned()).collect::<Vec<_>>());
-        self.store.record_merged(&[id.to_owned()], "0123456789abcdef", &carried, &stamp).expect("it is recorded")
+        let merge = self.merge(id);
+        self.store.record_merged(&[merge], "0123456789abcdef", &carried, &stamp).expect("it is recorded")
     }
 
     fn give_back(&mut self, id: &str, flaw: &Flaw) -> ReturnedAs {
-        let (policy, stamp) = (self.policy.clone(), self.stamp());
-        self.store.return_merge(id, flaw, Some("/town/a.patch"), &policy, &stamp).expect("it is recorded")
+        let (policy, stamp, merge) = (self.policy.clone(), self.stamp(), self.merge(id));
+        self.store.return_merge(&merge, flaw, Some("/town/a.patch"), &policy, &stamp).expect("it is recorded")
+    }
+
+    /// Whether these may land.
+    fn begin_landing(&mut self, ids: &[&str], commits: &[String]) -> bool {
+        let (merges, stamp) = (ids.iter().map(|id| self.merge(id)).collect::<Vec<_>>(), self.stamp());
+        self.store.begin_landing(&merges, commits, &stamp).expect("it answers")
     }
 
     fn merge(&mut self, id: &str) -> Merge {
@@ -159,7 +166,7 @@ fn what_is_landing_cannot_be_closed() {
     let mut yard = Yard::with(&["gt-1"]);
     yard.handed_over("gt-1", "mr-1");
     let stamp = yard.stamp();
-    assert!(yard.store.begin_landing(&["mr-1".to_owned()], &[], &stamp).expect("it answers"));
+    assert!(yard.begin_landing(&["mr-1"], &[]));
     let refused = yard.store.close_beads(&["gt-1".to_owned()], None, &stamp);
     assert!(matches!(refused, Err(StoreError::Refused(Refusal::MergeLands { .. }))), "{refused:?}");
     assert_eq!(yard.holder("gt-1").0, "in_progress");
@@ -357,12 +364,12 @@ fn what_is_landing_cannot_be_dropped() {
     let mut yard = Yard::with(&["gt-1", "gt-2"]);
     yard.handed_over("gt-1", "mr-1");
     yard.handed_over("gt-2", "mr-2");
-    let (both, stamp) = (["mr-1", "mr-2"].map(str::to_owned), yard.stamp());
-    assert!(yard.store.begin_landing(&both, &[], &stamp).expect("it answers"));
+    let (both, stamp) = (["mr-1", "mr-2"], yard.stamp());
+    assert!(yard.begin_landing(&both, &[]));
     assert!(yard.store.drop_merge("mr-1", "no", &stamp).is_err() && yard.try_sling(&forced("gt-1")).is_err());
     yard.store.end_landing(&target(), &stamp).expect("whoever did it has died");
     yard.store.drop_merge("mr-1", "no", &stamp).expect("it is dropped");
-    assert!(!yard.store.begin_landing(&both, &[], &stamp).expect("it answers"), "one of them is not wanted");
+    assert!(!yard.begin_landing(&both, &[]), "one of them is not wanted");
     yard.store.drop_merge("mr-2", "no", &stamp).expect("the other was not marked");
     yard.check();
 }
@@ -374,9 +381,9 @@ fn what_a_landing_brings_is_agents_work_and_a_landing_that_is_refused_brings_not
     yard.handed_over("gt-2", "mr-2");
     let stamp = yard.stamp();
     let [one, two, other] = ["c1", "c2", "c3"].map(str::to_owned);
-    assert!(yard.store.begin_landing(&["mr-1".to_owned()], &[one.clone(), one.clone()], &stamp).expect("it answers"));
+    assert!(yard.begin_landing(&["mr-1"], &[one.clone(), one.clone()]));
     yard.store.drop_merge("mr-2", "no", &stamp).expect("it is dropped");
-    assert!(!yard.store.begin_landing(&["mr-2".to_owned()], slice::from_ref(&two), &stamp).expect("it answers"));
+    assert!(!yard.begin_landing(&["mr-2"], slice::from_ref(&two)));
     let known = yard.store.agent_commits(&[two, one.clone(), other]).expect("it answers");
     assert_eq!(known.into_iter().collect::<Vec<_>>(), [one]);
     yard.check();
@@ -534,12 +541,8 @@ fn later_work_of_a_run_replaces_what_waits() {
     };
     assert!(again(&mut yard, "mr-2"));
     assert_eq!((yard.merge("mr-1").state, yard.waiting()), (MergeState::Dropped, vec!["mr-2".to_owned()]));
-    let stamp = yard.stamp();
-    assert!(
-        !yard.store.begin_landing(&["mr-1".to_owned()], &[], &stamp).expect("it answers"),
-        "the old one lands no more"
-    );
-    assert!(yard.store.begin_landing(&["mr-2".to_owned()], &[], &stamp).expect("it answers"));
+    assert!(!yard.begin_landing(&["mr-1"], &[]), "the old one lands no more");
+    assert!(yard.begin_landing(&["mr-2"], &[]));
     assert!(!again(&mut yard, "mr-3"), "it is too late");
     yard.merged("mr-2");
     assert!(!again(&mut yard, "mr-3"), "it is over");

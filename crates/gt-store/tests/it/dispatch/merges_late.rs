@@ -1,5 +1,7 @@
 //! Merges that are over or whose bead a person has taken: what comes late changes nothing, and what comes back keeps to its bead.
 
+use std::slice;
+
 use gt_core::merge::MergeState;
 use gt_store::ReturnedAs;
 
@@ -22,7 +24,8 @@ fn a_request_for_a_merge_that_is_over_is_not_recorded() {
         yard.handed_over("gt-1", "mr-1");
         verb(&mut yard);
         let (seq, stamp) = (yard.store.last_event().expect("the log answers"), yard.stamp());
-        yard.store.record_requested("mr-1", "https://forge.example/1", &stamp).expect("it is no error");
+        let merge = yard.merge("mr-1");
+        yard.store.record_requested(&merge, "https://forge.example/1", &stamp).expect("it is no error");
         let merge = yard.merge("mr-1");
         assert_eq!((merge.state, merge.request), (state, None));
         assert_eq!(yard.told_since(seq), Vec::<String>::new(), "{state:?}");
@@ -36,10 +39,33 @@ fn a_request_is_recorded_once() {
     yard.handed_over("gt-1", "mr-1");
     let stamp = yard.stamp();
     for request in ["first", "second"] {
-        yard.store.record_requested("mr-1", request, &stamp).expect("it is no error");
+        let merge = yard.merge("mr-1");
+        yard.store.record_requested(&merge, request, &stamp).expect("it is no error");
         let merge = yard.merge("mr-1");
         assert_eq!((merge.state, merge.request.as_deref()), (MergeState::Requested, Some("first")));
     }
+}
+
+/// Gates may run for an hour: what was dropped and put into line again meanwhile is not judged by the commit that it was.
+#[test]
+fn what_became_of_a_commit_does_not_count_for_the_one_that_took_its_place() {
+    let mut yard = Yard::with(&["gt-1"]);
+    yard.handed_over("gt-1", "mr-1");
+    let (old, policy, stamp) = (yard.merge("mr-1"), yard.policy.clone(), yard.stamp());
+    yard.store.drop_merge("mr-1", "not like this", &stamp).expect("it is dropped");
+    yard.store.retry_merge("mr-1", "another commit", &stamp).expect("it is in line again");
+    let seq = yard.store.last_event().expect("the log answers");
+    let returned = yard.store.return_merge(&old, &conflict(), None, &policy, &stamp).expect("it is no error");
+    assert_eq!(returned, ReturnedAs::Over);
+    assert!(!yard.store.begin_landing(slice::from_ref(&old), &[], &stamp).expect("it answers"));
+    yard.store.record_requested(&old, "https://forge.example/1", &stamp).expect("it is no error");
+    let freed = yard.store.record_merged(slice::from_ref(&old), "0123456789abcdef", &[], &stamp);
+    assert_eq!(freed.expect("it is no error"), Vec::<String>::new());
+    let merge = yard.merge("mr-1");
+    assert_eq!((merge.state, merge.tip.as_str()), (MergeState::Waiting, "another commit"));
+    assert_eq!(yard.told_since(seq), Vec::<String>::new());
+    assert!(yard.store.begin_landing(&[merge], &[], &stamp).expect("it answers"));
+    yard.check();
 }
 
 /// Who took it while its work was in the queue keeps it, however the merge ends.

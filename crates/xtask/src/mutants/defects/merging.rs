@@ -58,6 +58,11 @@ pub(super) const DEFECTS: &[Defect] = &[
         "later-commit-not-kept",
         "A commit that takes the place of one that waits is kept by its branch alone.",
     ),
+    Defect::new(
+        Merging,
+        "other-commit-judged",
+        "A merge that is in line again with another commit is judged by the one before.",
+    ),
     Defect::new(Merging, "decided-against-lands", "A merge that was dropped while its gates ran lands all the same."),
     Defect::new(
         Merging,
