@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use gt_core::merge::Flaw;
 use gt_core::rig::Rig;
 use gt_core::text::one_line;
-use gt_runtime::merge::{Asked, Base};
+use gt_runtime::merge::{Asked, Base, MergeError};
 use gt_store::Merge;
 
 use super::gates::{Verdict, marker};
@@ -88,7 +88,13 @@ impl Worker<'_> {
                 let why = words_of_branch(&merge.id, &self.target.branch, &commits);
                 return Ok(Opened::Not(Some(format!("{} waits: {why}", merge.bead))));
             }
-            self.git().push_branch(repository, &merge.tip, &merge.branch, REMOTE_TIMEOUT)?;
+            match self.git().push_branch(repository, &merge.tip, &merge.branch, REMOTE_TIMEOUT) {
+                Err(error @ MergeError::Refused { .. }) => {
+                    self.give_back(repository, base, merge, &Flaw::Unmergeable { said: error.to_string() })?;
+                    return Ok(Opened::Not(None));
+                }
+                pushed => pushed?,
+            }
         }
         self.remember_base(base, merge)?;
         let said = self.ask(rig, repository, merge, &["open"])?;

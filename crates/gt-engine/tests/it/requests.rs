@@ -1,6 +1,7 @@
 //! Targets that nobody may push to: what the command is asked, and when.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use gt_core::merge::{MergeState, Strategy};
 use jiff::SignedDuration;
@@ -51,6 +52,25 @@ fn what_was_closed_comes_back() {
     assert_eq!(yard.work().returned.len(), 1);
     assert_eq!(yard.merge(&merge.id).state, MergeState::Returned);
     assert_eq!(yard.files(), ["file"]);
+}
+
+#[test]
+fn a_branch_that_the_origin_refuses_comes_back_and_the_others_are_asked_for() {
+    let mut yard = Yard::new(&format!("{BY_REQUEST}push = true\n"));
+    fs::write(yard.home("request.sh"), COMMAND).expect("it can be written");
+    git(&yard.home(""), &["clone", "--quiet", "--bare", "shop", "origin.git"]);
+    git(&yard.rig, &["remote", "add", "origin", &yard.home("origin.git").display().to_string()]);
+    let hook = yard.home("origin.git").join("hooks/pre-receive");
+    let refusal = "#!/bin/sh\nread old new name; if git cat-file -e $new:a 2> /dev/null; then exit 1; fi\n";
+    fs::create_dir_all(hook.parent().expect("it has one")).expect("it can be made");
+    fs::write(&hook, refusal).expect("it can be written");
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let (refused, taken) = (yard.handed_over("a", "x", Strategy::Queue), yard.handed_over("b", "x", Strategy::Queue));
+    let returned = yard.work().returned;
+    assert_eq!(returned.len(), 1, "{returned:?}");
+    assert!(returned[0].1.contains("the origin refuses it"), "{returned:?}");
+    assert_eq!(yard.merge(&refused.id).state, MergeState::Returned);
+    assert_eq!(yard.merge(&taken.id).state, MergeState::Requested);
 }
 
 #[test]
