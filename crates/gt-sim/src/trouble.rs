@@ -61,20 +61,23 @@ impl Part for Trouble {
     }
 }
 
-fn any_strand(stage: &Stage) -> Option<Pid> {
+/// A process; one that has many threads is met more often. A thread has no end of its own.
+fn any_process(stage: &Stage) -> Option<Pid> {
     let pids: Vec<Pid> = stage.strands.keys().copied().collect();
-    stage.world().lock().pick(&pids)
+    let mut world = stage.world().lock();
+    let pid = world.pick(&pids)?;
+    Some(world.threads.get(&pid).copied().unwrap_or(pid))
 }
 
 fn kill_one(stage: &mut Stage) {
     let death = stage.world().lock().faults.death;
-    if let Some(pid) = any_strand(stage).filter(|_| death > 0) {
+    if let Some(pid) = any_process(stage).filter(|_| death > 0) {
         stage.kill(pid);
     }
 }
 
 fn stop_daemon(stage: &mut Stage) {
-    if let Some(pid) = any_strand(stage) {
+    if let Some(pid) = any_process(stage) {
         stage.world().lock().post(pid, Cause::Stop);
     }
 }

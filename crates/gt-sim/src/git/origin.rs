@@ -106,11 +106,10 @@ impl GitWorld {
         if old.as_ref().is_some_and(|old| !force && !objects.is_part_of(old, commit)) {
             return Err(moved(branch));
         }
-        let before = old.as_ref().map(|old| objects.tree(old).clone()).unwrap_or_default();
-        let is_new_secret = |(_, new): &(Option<String>, Option<String>)| {
-            new.as_ref().is_some_and(|content| content.starts_with(SECRET))
-        };
-        if by == By::Refinery && objects.changes(&before, objects.tree(commit)).values().any(is_new_secret) {
+        let is_known =
+            |content: &String| origin.refs.values().any(|id| objects.tree(id).values().any(|one| one == content));
+        let is_new_secret = |content: &String| content.starts_with(SECRET) && !is_known(content);
+        if by == By::Refinery && objects.tree(commit).values().any(is_new_secret) {
             return Err(MergeError::Refused { said: "pre-receive hook declined\nno secrets here".to_owned() });
         }
         origin.refs.insert(name, commit.to_owned());

@@ -194,6 +194,9 @@ impl Judge {
     }
 
     fn check_event(&mut self, stage: &Stage, event: &Event) -> Result<(), String> {
+        stage
+            .world()
+            .tell(|| format!("event {}: {} {:?} {:?} {}", event.seq, event.kind, event.bead, event.run, event.data));
         let id = text(event, "merge").to_owned();
         self.book.apply(event);
         match event.kind.as_str() {

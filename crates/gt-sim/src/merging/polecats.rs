@@ -67,7 +67,8 @@ impl Part for Polecats {
             return true;
         }
         let running = stage.ground.runtime.running();
-        let free = running.into_iter().find(|run| !self.is_busy(stage, run));
+        // One whose run is over by now is not heard any more, and waits to be ended.
+        let free = running.into_iter().find(|run| !self.is_busy(stage, run) && is_live(stage, run));
         let Some(run) = free else { return false };
         if Self::has_said(stage, &run) {
             end(stage, &run, Some(0), None);
@@ -93,6 +94,8 @@ impl Polecats {
         if self.is_busy(stage, run) {
             return;
         }
+        let has_rework =
+            stage.store.assignment(run).ok().flatten().is_some_and(|assignment| assignment.rework.is_some());
         let no_changes = !self.are_good && stage.world().lock().rng.u32(0..8) == 0;
         let word = Word {
             run: run.to_owned(),
@@ -100,7 +103,7 @@ impl Polecats {
             note: None,
             cost: None,
             no_changes,
-            replaces: self.replaces.contains(run).then(|| "it is better".to_owned()),
+            replaces: (has_rework && self.replaces.contains(run)).then(|| "it is better".to_owned()),
             is_rehearsal: false,
         };
         let pid = stage.launch(Errand::Done(Box::new(word)));
@@ -145,6 +148,11 @@ impl Polecats {
         stage.world().tell(|| format!("agent {run} works on {} again ({how}): {made:?}", rework.merge));
         made.is_some()
     }
+}
+
+/// Whether the town still wants a run.
+fn is_live(stage: &mut Stage, run: &str) -> bool {
+    stage.store.run(run).ok().flatten().is_some_and(|run| run.is_live())
 }
 
 /// Where a run works.

@@ -36,8 +36,18 @@ impl Judge {
         Ok(())
     }
 
+    /// No agent works on in a worktree that others are given.
+    fn check_strays(&mut self, stage: &Stage) -> Result<(), String> {
+        let mut is_live = |run: &&String| self.store.run(run).ok().flatten().is_some_and(|run| run.is_live());
+        match stage.ground.runtime.running().iter().find(|run| !is_live(run)) {
+            Some(run) => Err(format!("{run} is over, and its agent lives on")),
+            None => Ok(()),
+        }
+    }
+
     /// When all has come as far as it can by itself: whatever waits has a reason, and the reason is right.
     pub(super) fn check_settled(&mut self, stage: &mut Stage) -> Result<(), String> {
+        self.check_strays(stage)?;
         let pauses = self.store.refinery_pauses().map_err(|error| words(&error))?;
         let holds = self.store.target_holds().map_err(|error| words(&error))?;
         let live = self.store.merges(false).map_err(|error| words(&error))?;
@@ -75,6 +85,7 @@ impl Judge {
 
     /// Once people have mended what only they can, all of it is merged.
     pub(super) fn check_all_done(&mut self, stage: &mut Stage) -> Result<(), String> {
+        self.check_strays(stage)?;
         if let Some(merge) = self.store.merges(false).map_err(|error| words(&error))?.first() {
             let target = Target { rig: merge.rig.clone(), branch: merge.target.clone() };
             let hold = self.store.target_hold(&target).map_err(|error| words(&error))?;

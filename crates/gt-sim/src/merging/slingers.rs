@@ -52,7 +52,8 @@ impl Part for Slingers {
         let by = stamp(stage);
         stage.store.resume_refinery(None, &by).expect("nothing is wrong any more");
         let beads = stage.store.merges(true).expect("nothing is wrong any more");
-        let mut beads: Vec<String> = beads.into_iter().map(|merge: Merge| merge.bead).collect();
+        let of_it = |merge: Merge| [Some(merge.bead), merge.rework].into_iter().flatten();
+        let mut beads: Vec<String> = beads.into_iter().flat_map(of_it).collect();
         beads.extend(self.beads.iter().cloned());
         beads.sort();
         beads.dedup();

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::tools::{is_free, move_here, move_there, own_branch, persons_commit, refresh, roots, words};
 use super::{FILES, TARGETS, forge};
 use crate::git::gates::is_sound;
-use crate::git::{Author, Head, Mood, here};
+use crate::git::{Author, Head, Id, Mood, here};
 use crate::part::Part;
 use crate::stage::Stage;
 use crate::world::World;
@@ -265,6 +265,22 @@ fn tidy(world: &mut World, root: &Path) {
     }
     for target in TARGETS {
         mend(world, root, target);
+    }
+    publish(world, root);
+}
+
+/// What people took off a target and agents still build on is pushed, under a name of its own.
+fn publish(world: &mut World, root: &Path) {
+    if world.git.repositories[root].origin.is_none() {
+        return;
+    }
+    let tips: Vec<Id> = world.git.repositories[root].refs.values().cloned().collect();
+    for tip in tips {
+        let own = world.git.unpublished(root, &tip).into_iter();
+        let last = own.into_iter().find(|id| world.git.objects.get(id).author == Author::Person);
+        if let Some(id) = last {
+            move_there(&mut world.git, root, &format!("kept-{id:.12}"), &id, true);
+        }
     }
 }
 
