@@ -16,7 +16,7 @@ pub use hours::Hours;
 pub use verdict::{Verdict, judge};
 
 /// An alert is not told twice within this time.
-const REPEATED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
+pub const REPEATED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 
 /// With this word an agent asks for its answer not to be delivered.
 const SILENCE: &str = "NO_REPLY";

@@ -24,6 +24,7 @@ pub use self::deliverer::Pause;
 pub use self::health::{ChannelTrouble, troubles};
 use self::signal::Signal;
 use self::spec::{Kind, Spec};
+pub use self::telegram::{BotAnswer, CallBot};
 use self::telegram::{Poller, Telegram};
 use self::webhook::Webhook;
 pub use self::webhook::{NotPosted, Post, Posted};
@@ -85,7 +86,7 @@ pub fn refusal(config: &Config, channel: &str, session: &str) -> Option<String> 
     matches!(spec.kind, Kind::Webhook { .. }).then(|| webhook::refusal(channel, &spec.allow, session))?
 }
 
-/// Delivers by one web hook, without a thread: whoever has it says when. The decisions are those of the daemon.
+/// Delivers by one channel, without a thread: whoever has it says when. The decisions are those of the daemon.
 pub struct Courier(Deliverer);
 
 impl Courier {
@@ -101,13 +102,50 @@ impl Courier {
         let spec = Spec::read(&settings.config, name)?;
         let Kind::Webhook { url, secret } = &spec.kind else { return Err(format!("`{name}` is no web hook")) };
         let channel = Box::new(Webhook::by(caller, &spec, url, secret.as_ref()));
-        let settings = Arc::new(Mutex::new(Arc::clone(settings)));
-        let common = Common { town: town.clone(), actor: "daemon".to_owned(), settings, say: Arc::new(|_| {}) };
-        Ok(Courier(Deliverer::new(channel, store, common, Signal::new(), around)))
+        Ok(Courier(Deliverer::new(channel, store, Common::silent(town, settings), Signal::new(), around)))
+    }
+
+    /// For the bot of Telegram's that the config calls so.
+    pub fn by_bot(
+        caller: Box<dyn CallBot>,
+        name: &str,
+        store: Store,
+        town: &Town,
+        settings: &Arc<Settings>,
+        around: Arc<dyn Surroundings>,
+    ) -> Result<Courier, String> {
+        let spec = Spec::read(&settings.config, name)?;
+        let Kind::Telegram { url, token } = &spec.kind else { return Err(format!("`{name}` is no bot")) };
+        let channel = Box::new(Telegram::calling(caller, &spec, url, token, Arc::clone(&around)));
+        Ok(Courier(Deliverer::new(channel, store, Common::silent(town, settings), Signal::new(), around)))
     }
 
     /// Delivers what is due; says what to wait for.
     pub fn round(&mut self) -> Pause {
+        self.0.round()
+    }
+}
+
+/// Reads what people write to a bot, without a thread: whoever has it says when. The decisions are those of the daemon.
+pub struct Listener(Poller);
+
+impl Listener {
+    /// For the bot of Telegram's that the config calls so; the error says what is missing there.
+    pub fn by(
+        caller: Box<dyn CallBot>,
+        name: &str,
+        town: &Town,
+        settings: &Arc<Settings>,
+        around: Arc<dyn Surroundings>,
+    ) -> Result<Listener, String> {
+        let spec = Spec::read(&settings.config, name)?;
+        let Kind::Telegram { url, token } = &spec.kind else { return Err(format!("`{name}` is no bot")) };
+        let common = Common::silent(town, settings);
+        Ok(Listener(Poller::calling(caller, common, &spec, url, token, around)))
+    }
+
+    /// Reads what there is, or waits for it; says how long to rest after something went wrong.
+    pub fn round(&mut self) -> Option<Duration> {
         self.0.round()
     }
 }
@@ -123,6 +161,12 @@ struct Common {
 }
 
 impl Common {
+    /// For whoever has no thread, and no log.
+    fn silent(town: &Town, settings: &Arc<Settings>) -> Common {
+        let settings = Arc::new(Mutex::new(Arc::clone(settings)));
+        Common { town: town.clone(), actor: "daemon".to_owned(), settings, say: Arc::new(|_| {}) }
+    }
+
     fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -229,9 +273,10 @@ impl Channels {
             Kind::Telegram { url, token } => {
                 let own = Signal::new();
                 signals.push(Arc::clone(&own));
-                let poller = Poller::new(self.common.clone(), &spec, url, token, own, Arc::clone(&signal));
+                let (common, delivers) = (self.common.clone(), Arc::clone(&signal));
+                let poller = Poller::new(common, &spec, url, token, own, delivers, Machine::here());
                 thread::spawn(move || poller.serve());
-                Box::new(Telegram::new(&spec, url, token))
+                Box::new(Telegram::new(&spec, url, token, Machine::here()))
             }
         };
         let mut deliverer = Deliverer::new(channel, store, self.common.clone(), signal, Machine::here());

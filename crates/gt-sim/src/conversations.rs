@@ -6,8 +6,8 @@
 mod answerers;
 mod book;
 mod config;
-mod deliveries;
-mod judge;
+pub(crate) mod deliveries;
+pub(crate) mod judge;
 mod queue;
 mod speakers;
 
@@ -91,7 +91,7 @@ impl Conversations {
         let parts: Vec<Box<dyn Part>> = vec![
             Box::new(Trouble),
             Box::new(Hours),
-            Box::new(Couriers),
+            Box::new(Couriers(CHANNEL)),
             Box::new(Speakers::new(book.clone())),
             Box::new(Answerers::new(book)),
         ];

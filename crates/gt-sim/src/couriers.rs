@@ -23,6 +23,8 @@ pub const PEACE: Duration = Duration::from_secs(30);
 pub struct Posting {
     pub key: String,
     pub session: String,
+    /// The recipient that was named.
+    pub to: Option<String>,
     pub text: String,
     pub by: Pid,
     pub verdict: Verdict,
@@ -69,8 +71,8 @@ impl Post for Receiver {
             let mut world = self.0.world.lock();
             let (uptime, n_clock_jumps) = (world.uptime(), world.n_clock_jumps);
             let (session, text) = (text_of("session"), text_of("text"));
-            let key = key.unwrap_or_default();
-            world.posts.push(Posting { key, session, text, by: self.0.pid, verdict, uptime, n_clock_jumps });
+            let (key, to) = (key.unwrap_or_default(), letter["to"].as_str().map(str::to_owned));
+            world.posts.push(Posting { key, session, to, text, by: self.0.pid, verdict, uptime, n_clock_jumps });
             if matches!(verdict, Verdict::TookUnheard | Verdict::Unreachable) {
                 world.pass(TIMEOUT);
             }

@@ -38,6 +38,8 @@ pub struct Knobs {
     pub stall_after: u32,
     pub per_second: usize,
     pub heartbeat: u32,
+    /// Fires in a row that may fail before a job is disabled; 0: any number.
+    pub job_failures: u32,
     /// Further lines, for towns that need more than beads do.
     pub more: String,
     /// What towns of merging have besides.
@@ -124,6 +126,7 @@ impl Knobs {
             stall_after: one_of(&[20, 60, 180, 600]),
             per_second: one_of(&[0, 0, 0, 1, 3]) as usize,
             heartbeat: one_of(&[10, 60, 180]),
+            job_failures: 0,
             merging: None,
             more: String::new(),
         }
@@ -156,6 +159,7 @@ impl Knobs {
             stall_after: 600,
             per_second: 0,
             heartbeat: 60,
+            job_failures: 0,
             merging: None,
             more: String::new(),
         }
@@ -163,13 +167,14 @@ impl Knobs {
 
     pub fn to_toml(&self) -> String {
         let mut text = String::from(
-            "default_agent = \"ada\"\nruntime = \"process\"\nguards.load_per_core = 0\nguards.max_agents = 0\nguards.free_memory = \"0 MB\"\nguards.free_disk = \"0 MB\"\ncron.max_failures = 0\nlanes.cron = 2\n",
+            "default_agent = \"ada\"\nruntime = \"process\"\nguards.load_per_core = 0\nguards.max_agents = 0\nguards.free_memory = \"0 MB\"\nguards.free_disk = \"0 MB\"\nlanes.cron = 2\n",
         );
         let batch = if self.batch == 0 { "\"auto\"".to_owned() } else { self.batch.to_string() };
         let order = if self.by_priority { "priority" } else { "fifo" };
         let lines = [
             format!("guards.starts_per_second = {}", self.per_second),
             format!("hosts.{:?}.max = {}", gt_engine::settings::host(), self.host),
+            format!("cron.max_failures = {}", self.job_failures),
             format!("daemon.heartbeat = \"{}s\"", self.heartbeat),
             format!("scheduler.max_polecats = {}", self.town),
             format!("scheduler.batch_size = {batch}"),

@@ -4,6 +4,7 @@
 
 pub mod agents;
 pub mod around;
+pub mod beats;
 pub mod clockwork;
 pub mod conversations;
 pub mod convoys;
@@ -32,5 +33,6 @@ pub mod silence;
 pub mod sim;
 pub mod stage;
 pub mod strand;
+pub mod telegram;
 pub mod trouble;
 pub mod world;

@@ -22,6 +22,7 @@ use crate::fleet::Fleet;
 use crate::medium::Medium;
 use crate::stage::Stage;
 use crate::strand::Strand;
+use crate::telegram;
 use crate::world::{Pid, Shared};
 
 /// Whom the log names for what the daemon claims, and for what somebody has asked to be started now.
@@ -53,6 +54,9 @@ pub enum Errand {
     SeeStopped(String),
     /// What delivers answers by the web hook of this name, as the daemon's own thread does.
     Deliver(&'static str),
+    /// What reads what people write to the bot of this name, and what delivers answers by it, as the daemon's threads do.
+    Listen(&'static str),
+    DeliverByBot(&'static str),
     /// `gt send --wait`, once the message is stored.
     Await(i64),
 }
@@ -94,6 +98,8 @@ impl Ground {
         match errand {
             Errand::Daemon => self.serve(around, store),
             Errand::Deliver(channel) => couriers::deliver(around, &self.town, store, channel),
+            Errand::Listen(channel) => telegram::listen(around, &self.town, store, channel),
+            Errand::DeliverByBot(channel) => telegram::deliver(around, &self.town, store, channel),
             command => self.command(around, store, command),
         }
     }
@@ -141,7 +147,7 @@ impl Ground {
         let actor = if matches!(errand, Errand::Run) { RUNNER } else { "command" };
         let mut dispatcher = self.dispatcher(around, actor);
         match errand {
-            Errand::Daemon | Errand::Deliver(_) => {}
+            Errand::Daemon | Errand::Deliver(_) | Errand::Listen(_) | Errand::DeliverByBot(_) => {}
             Errand::Sling(sling) => {
                 let settings = Settings::load(&self.town, &mut store, around)?;
                 self.sling(&mut dispatcher, &mut store, &settings, sling)?;

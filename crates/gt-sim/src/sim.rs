@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::agents::Agents;
+use crate::beats;
 use crate::clockwork;
 use crate::conversations;
 use crate::coverage::Coverage;
@@ -14,6 +15,7 @@ use crate::part::Part;
 use crate::people::People;
 use crate::play::Play;
 use crate::stage::Stage;
+use crate::telegram;
 use crate::trouble::{Hours, Trouble};
 
 /// A world that has not come to rest after so many rounds never will.
@@ -37,14 +39,19 @@ pub enum Towns {
     Beads,
     /// Scheduled jobs, with clocks that jump.
     Jobs,
-    /// Sessions, with heartbeats and deliveries.
+    /// Sessions, with deliveries.
     Sessions,
+    /// Heartbeats, with lists, hours and alerts.
+    Beats,
+    /// People who write to a bot.
+    Telegram,
     /// Polecats that commit, a refinery, and a simulated git.
     Merging,
 }
 
 impl Towns {
-    pub const ALL: [Towns; 4] = [Towns::Beads, Towns::Jobs, Towns::Sessions, Towns::Merging];
+    pub const ALL: [Towns; 6] =
+        [Towns::Beads, Towns::Jobs, Towns::Sessions, Towns::Beats, Towns::Telegram, Towns::Merging];
 
     /// The option of `cargo xtask sim` that chooses them.
     pub fn flag(self) -> Option<&'static str> {
@@ -52,6 +59,8 @@ impl Towns {
             Towns::Beads => None,
             Towns::Jobs => Some("--jobs"),
             Towns::Sessions => Some("--sessions"),
+            Towns::Beats => Some("--beats"),
+            Towns::Telegram => Some("--telegram"),
             Towns::Merging => Some("--merging"),
         }
     }
@@ -98,6 +107,14 @@ pub fn run(plan: Plan) -> Result<Report, Box<Failure>> {
         Towns::Jobs => {
             let clockwork::Report { n_starts, story, .. } = clockwork::run(plan)?;
             Ok(Report { n_runs: n_starts, story, coverage: Coverage::default() })
+        }
+        Towns::Beats => {
+            let beats::Report { n_fires, story } = beats::run(plan)?;
+            Ok(Report { n_runs: n_fires, story, coverage: Coverage::default() })
+        }
+        Towns::Telegram => {
+            let telegram::Report { n_updates, story } = telegram::run(plan)?;
+            Ok(Report { n_runs: n_updates, story, coverage: Coverage::default() })
         }
         Towns::Merging => merging::run(plan),
         Towns::Sessions => {

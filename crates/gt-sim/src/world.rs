@@ -17,6 +17,7 @@ use crate::faults::Faults;
 use crate::git::GitWorld;
 use crate::model::Unable;
 use crate::silence::Sign;
+use crate::telegram::server::Server;
 
 /// When every simulation begins.
 const EPOCH: &str = "2026-06-01T00:00:00Z";
@@ -116,6 +117,8 @@ pub struct World {
     pub witness: Option<Witness>,
     /// What was posted to receivers since the judge looked.
     pub posts: Vec<Posting>,
+    /// Where people write to a bot, it and what they have written.
+    pub bot: Server,
     /// Processes that deliver answers.
     pub couriers: BTreeSet<Pid>,
     /// What must not be, seen by those who are not the judge.
@@ -164,6 +167,7 @@ impl Shared {
             config_changed_at: EPOCH.parse().expect("it is a time"),
             witness: None,
             posts: Vec::new(),
+            bot: Server::default(),
             couriers: BTreeSet::new(),
             violations: Vec::new(),
             story: tells.then(Vec::new),

@@ -10,7 +10,8 @@ mod parts;
 mod poll;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use frankenstein::TelegramApi as _;
 use frankenstein::methods::{SendChatActionParams, SendMessageParams};
@@ -19,11 +20,13 @@ use gt_core::session::TurnOutcome;
 use gt_store::Parcel;
 
 use self::api::{Api, ApiError};
+pub use self::api::{BotAnswer, CallBot};
 use self::notices::Notices;
 pub(super) use self::poll::Poller;
 use super::spec::Spec;
 use super::{Channel, Retry, Undelivered};
 use crate::config::Secret;
+use crate::surroundings::Surroundings;
 
 /// How long one message may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -39,17 +42,33 @@ const GENERAL_TOPIC: i32 = 1;
 pub(super) struct Telegram {
     name: String,
     api: Api,
-    /// When each chat was last shown that somebody types.
-    shown: BTreeMap<String, Instant>,
+    /// For how long the machine had been up when each chat was last shown that somebody types.
+    shown: BTreeMap<String, Duration>,
     /// Nobody is shown that before.
-    not_before: Option<Instant>,
+    not_before: Option<Duration>,
     notices: Notices,
+    around: Arc<dyn Surroundings>,
 }
 
 impl Telegram {
-    pub(super) fn new(spec: &Spec, url: &Secret, token: &Secret) -> Telegram {
-        let api = Api::new(url, token, TIMEOUT);
-        Telegram { name: spec.name.clone(), api, shown: BTreeMap::new(), not_before: None, notices: Notices::default() }
+    pub(super) fn new(spec: &Spec, url: &Secret, token: &Secret, around: Arc<dyn Surroundings>) -> Telegram {
+        Telegram::by(Api::new(url, token, TIMEOUT), spec, around)
+    }
+
+    /// One that reaches the bot in another way.
+    pub(super) fn calling(
+        caller: Box<dyn CallBot>,
+        spec: &Spec,
+        url: &Secret,
+        token: &Secret,
+        around: Arc<dyn Surroundings>,
+    ) -> Telegram {
+        Telegram::by(Api::by(caller, url, token), spec, around)
+    }
+
+    fn by(api: Api, spec: &Spec, around: Arc<dyn Surroundings>) -> Telegram {
+        let (shown, notices) = (BTreeMap::new(), Notices::default());
+        Telegram { name: spec.name.clone(), api, shown, not_before: None, notices, around }
     }
 }
 
@@ -66,11 +85,12 @@ impl Channel for Telegram {
             return Err(Undelivered::for_ever(format!("`{recipient}` is no chat of Telegram's")));
         };
         // Whoever floods a chat is told once that not all of it is answered.
-        if parcel.outcome == TurnOutcome::Dropped.as_str() && !self.notices.may_tell(recipient) {
+        if parcel.outcome == TurnOutcome::Dropped.as_str() && !self.notices.may_tell(recipient, self.around.uptime()) {
             return Ok(());
         }
         let parts = parts::cut(&parcel.text, &parcel.session);
-        for (at, part) in parts.iter().enumerate().skip(parcel.n_sent) {
+        let n_sent = if gt_core::defect!("parts-sent-again") { 0 } else { parcel.n_sent };
+        for (at, part) in parts.iter().enumerate().skip(n_sent) {
             let answers = parcel.to.reply_to.as_deref().filter(|_| at == 0).and_then(|id| id.parse().ok());
             match send(&self.api, place, answers, part) {
                 Err(ApiError::Moved { chat }) => {
@@ -89,8 +109,8 @@ impl Channel for Telegram {
         let first = &recipients[..recipients.len().min(TYPES_MAX)];
         self.shown.retain(|recipient, _| first.contains(recipient));
         for recipient in first {
-            let now = Instant::now();
-            let is_shown = self.shown.get(recipient).is_some_and(|at| now.duration_since(*at) < TYPES_AGAIN);
+            let now = self.around.uptime();
+            let is_shown = self.shown.get(recipient).is_some_and(|at| now.saturating_sub(*at) < TYPES_AGAIN);
             if is_shown || self.not_before.is_some_and(|at| now < at) {
                 continue;
             }
@@ -101,7 +121,7 @@ impl Channel for Telegram {
             self.shown.insert(recipient.clone(), now);
         }
         let again = *self.shown.values().min()? + TYPES_AGAIN;
-        Some(again.max(self.not_before.unwrap_or(again)).saturating_duration_since(Instant::now()))
+        Some(again.max(self.not_before.unwrap_or(again)).saturating_sub(self.around.uptime()))
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gt_store::Store;
 
-use super::CHANNEL;
 use super::judge::words;
 use crate::couriers::{PEACE, Posting, Verdict};
 use crate::part::Part;
@@ -13,17 +12,17 @@ use crate::stage::Stage;
 use crate::world::Pid;
 
 /// Whoever delivers: there is one, as long as it lives.
-pub(super) struct Couriers;
+pub(crate) struct Couriers(pub(crate) &'static str);
 
 impl Couriers {
     fn is_one(stage: &Stage, pid: Pid) -> bool {
         stage.world().lock().couriers.contains(&pid)
     }
 
-    fn see_to_it(stage: &mut Stage) -> bool {
+    fn see_to_it(&self, stage: &mut Stage) -> bool {
         let is_there = stage.strands.keys().any(|pid| Couriers::is_one(stage, *pid));
         if !is_there {
-            let pid = stage.launch(Errand::Deliver(CHANNEL));
+            let pid = stage.launch(Errand::Deliver(self.0));
             stage.world().lock().couriers.insert(pid);
         }
         !is_there
@@ -36,20 +35,20 @@ impl Part for Couriers {
     }
 
     fn act(&mut self, stage: &mut Stage) {
-        Couriers::see_to_it(stage);
+        self.see_to_it(stage);
     }
 
     fn heal(&mut self, _stage: &mut Stage) {}
 
     fn work(&mut self, stage: &mut Stage) -> bool {
-        Couriers::see_to_it(stage)
+        self.see_to_it(stage)
     }
 }
 
 #[derive(Default)]
-pub(super) struct Deliveries {
-    /// The answers of each session that are to be delivered, in order, with their keys.
-    due: BTreeMap<String, Vec<String>>,
+pub(crate) struct Deliveries {
+    /// The answers of each session to each recipient that are to be delivered, in order, with their keys.
+    due: BTreeMap<(String, Option<String>), Vec<String>>,
     posts: BTreeMap<String, Vec<Posting>>,
     /// What was known to have arrived when it was looked last.
     noted: BTreeSet<String>,
@@ -57,11 +56,17 @@ pub(super) struct Deliveries {
 
 impl Deliveries {
     /// A turn has ended whose answer is to be delivered.
-    pub(super) fn expect(&mut self, store: &mut Store, session: &str, turn: i64) -> Result<(), String> {
+    pub(crate) fn expect(
+        &mut self,
+        store: &mut Store,
+        session: &str,
+        to: Option<&str>,
+        turn: i64,
+    ) -> Result<(), String> {
         if store.delivery_of(turn).map_err(words)?.is_none() {
             return Err(format!("turn {turn} of {session} has ended, and nothing of that is delivered"));
         }
-        self.due.entry(session.to_owned()).or_default().push(format!("turn-{turn}"));
+        self.due.entry((session.to_owned(), to.map(str::to_owned))).or_default().push(format!("turn-{turn}"));
         Ok(())
     }
 
@@ -72,7 +77,7 @@ impl Deliveries {
     }
 
     /// What was posted since the last look.
-    pub(super) fn look(&mut self, store: &mut Store, posts: Vec<Posting>) -> Result<(), String> {
+    pub(crate) fn look(&mut self, store: &mut Store, posts: Vec<Posting>) -> Result<(), String> {
         for post in posts {
             self.check(store, &post)?;
             self.posts.entry(post.key.clone()).or_default().push(post);
@@ -104,7 +109,7 @@ impl Deliveries {
                 return refuse(format!("{waited:?} after the receiver had asked for {PEACE:?}"));
             }
         }
-        let due = self.due.get(&post.session).map_or(&[][..], Vec::as_slice);
+        let due = self.due.get(&(post.session.clone(), post.to.clone())).map_or(&[][..], Vec::as_slice);
         // What is said to those who stop something is delivered, too, and has no turn.
         let n_before = due.iter().position(|key| *key == post.key).unwrap_or(0);
         for earlier in &due[..n_before] {
@@ -119,7 +124,7 @@ impl Deliveries {
     }
 
     /// In the end each has arrived, or its receiver has refused it for good.
-    pub(super) fn conclude(&self, store: &mut Store) -> Result<(), String> {
+    pub(crate) fn conclude(&self, store: &mut Store) -> Result<(), String> {
         for key in self.due.values().flatten() {
             let posts = self.posts.get(key).map_or(&[][..], Vec::as_slice);
             let has = |verdicts: &[Verdict]| posts.iter().any(|post| verdicts.contains(&post.verdict));

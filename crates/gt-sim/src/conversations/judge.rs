@@ -43,7 +43,7 @@ pub(super) struct Judge {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` takes")]
-pub(super) fn words(error: StoreError) -> String {
+pub(crate) fn words(error: StoreError) -> String {
     error.to_string()
 }
 
@@ -276,7 +276,7 @@ impl Judge {
         let is_delivered = book.delivered.contains(&id);
         drop(book);
         if is_delivered {
-            self.deliveries.expect(&mut self.store, &turn.session, id)?;
+            self.deliveries.expect(&mut self.store, &turn.session, None, id)?;
         }
         self.ends.insert(id, turn);
         Ok(())

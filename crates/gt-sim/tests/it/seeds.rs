@@ -76,6 +76,26 @@ fn a_share_of_seeds_with_sessions_keeps_every_promise() {
     }
 }
 
+/// Towns of heartbeats, with lists, hours and alerts.
+#[test]
+fn a_share_of_seeds_with_heartbeats_keeps_every_promise() {
+    for seed in 0..6 {
+        if let Err(failure) = sim::run(Plan { towns: Towns::Beats, ..plan(seed) }) {
+            panic!("{failure}");
+        }
+    }
+}
+
+/// Towns that people write to by Telegram.
+#[test]
+fn a_share_of_seeds_with_telegram_keeps_every_promise() {
+    for seed in 0..6 {
+        if let Err(failure) = sim::run(Plan { towns: Towns::Telegram, ..plan(seed) }) {
+            panic!("{failure}");
+        }
+    }
+}
+
 #[test]
 fn a_seed_with_merging_tells_the_same_story_each_time() {
     let story = || {

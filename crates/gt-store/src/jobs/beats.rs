@@ -174,7 +174,12 @@ impl Beats {
 
     /// Whether a heartbeat is to go on, or to rest, because all are.
     fn switches(&self, job: &Job) -> bool {
-        if self.is_on { job.why.as_deref() == Some(OFF) } else { job.state == JobState::Active }
+        if self.is_on {
+            let is_stopped = job.state == JobState::Paused && gt_core::defect!("stopped-heart-beats-again");
+            job.why.as_deref() == Some(OFF) || is_stopped
+        } else {
+            job.state == JobState::Active && !gt_core::defect!("switched-off-heart-beats")
+        }
     }
 }
 
@@ -253,7 +258,7 @@ pub(crate) fn busy(agent: &str) -> String {
 /// Has the heartbeats of agents stop whose places somebody wants: nobody waits for one of them. // SPEC H2
 pub(crate) fn give_way(tx: &rusqlite::Connection, agents: &BTreeSet<String>, stamp: &Stamp) -> Result<Vec<Run>> {
     let mut told = Vec::new();
-    for agent in agents {
+    for agent in agents.iter().filter(|_| !gt_core::defect!("heartbeat-keeps-its-place")) {
         let mut query = tx.prepare_cached(
             "SELECT run.id FROM run INDEXED BY run_in_lane CROSS JOIN turn ON turn.id = run.turn CROSS JOIN fire ON fire.id = turn.fire
              WHERE run.lane IS NOT NULL AND run.state <> 'ended' AND run.agent = ?1 AND run.stop_at IS NULL AND fire.name = ?2",

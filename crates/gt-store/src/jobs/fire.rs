@@ -242,6 +242,10 @@ impl Desk<'_, '_> {
                 }
                 Fate::Missed(_) if gt_core::defect!("missed-unrecorded") => {}
                 Fate::Missed(why) => self.leave_out(job, slot, FireStatus::Missed, &why)?,
+                // What it would run beside was left out itself.
+                Fate::Skipped(_) if job.is_beat && unfinished(tx, job.id)?.is_none() => {
+                    open = self.fire(job, slot, false)?.and_then(|(_, open)| open).or(open);
+                }
                 Fate::Skipped(why) => self.leave_out(job, slot, FireStatus::Skipped, &why)?,
             }
         }
@@ -307,7 +311,10 @@ impl Desk<'_, '_> {
         };
         let status = if skip.is_some() { FireStatus::Skipped } else { FireStatus::Running };
         let why = skip.as_ref().map(|(why, _)| why.as_str());
-        let Some(id) = self.write(job, slot, status, why, is_manual)? else { return Ok(None) };
+        let is_untold = job.is_beat && skip.is_some() && gt_core::defect!("skipped-heartbeat-unrecorded");
+        let Some(id) = (if is_untold { None } else { self.write(job, slot, status, why, is_manual)? }) else {
+            return Ok(None);
+        };
         if let Some((why, open)) = skip {
             self.note_left_out(job, slot, status, &why)?;
             return Ok(Some((id, open)));
@@ -322,11 +329,25 @@ impl Desk<'_, '_> {
     fn what_to_say(&mut self, job: &Job) -> Result<BeatWord> {
         let Payload::Heartbeat(beat) = &job.plan.payload else { return Ok(BeatWord::Ask(job.plan.payload.words())) };
         match (self.ask)(beat) {
-            BeatWord::Ask(_) if self.is_busy(&beat.agent)? => {
+            BeatWord::Ask(_) if self.is_busy(&beat.agent)? && !gt_core::defect!("busy-agent-woken") => {
                 Ok(BeatWord::Skip { why: beats::busy(&beat.agent), open: None })
             }
             word => Ok(word),
         }
+    }
+
+    /// What a person asks for, at whatever hour, is tried again at whatever hour.
+    fn what_to_say_again(&mut self, job: &Job, fire: &Fire) -> Result<BeatWord> {
+        let word = self.what_to_say(job)?;
+        let BeatWord::Skip { open: Some(_), .. } = word else { return Ok(word) };
+        let (Payload::Heartbeat(beat), Some(turn), true) = (&job.plan.payload, fire.turn, fire.is_manual) else {
+            return Ok(word);
+        };
+        if self.is_busy(&beat.agent)? {
+            return Ok(BeatWord::Skip { why: beats::busy(&beat.agent), open: None });
+        }
+        let sql = "SELECT text FROM turn WHERE id = ?1";
+        Ok(BeatWord::Ask(self.tx.prepare_cached(sql)?.query_row([turn], |row| row.get(0))?))
     }
 
     /// Whether an agent answers somebody, or has no place left.
@@ -387,7 +408,7 @@ impl Desk<'_, '_> {
         for id in due {
             let Some(fire) = log::by_id(self.tx, id)? else { continue };
             let Some(job) = by_id(self.tx, fire.job_id)? else { continue };
-            match self.what_to_say(&job)? {
+            match self.what_to_say_again(&job, &fire)? {
                 BeatWord::Ask(text) => {
                     let attempt = fire.attempt + 1;
                     let mut sql = "UPDATE fire SET retry_at = NULL, attempt = ?2, turn = NULL WHERE id = ?1";
@@ -447,6 +468,7 @@ impl Desk<'_, '_> {
     /// A turn in a session of the job's own: it waits for nobody but its lane, and nobody goes on with what it says.
     fn make_turn(&self, job: &Job, slot: Timestamp, text: &str, agent: Option<&str>) -> Result<i64> {
         let key = match (job.is_beat, job.plan.may_overlap) {
+            (true, _) if gt_core::defect!("heartbeat-in-a-session") => "dm:ann".to_owned(),
             (true, _) => job.name().to_owned(),
             (false, false) => format!("cron:{}", job.name()),
             (false, true) => format!("cron:{}:{slot}", job.name()),

@@ -4,6 +4,7 @@
 //! stands behind `defect!("name")` in the product's crates. A defect that breaks no promise by design is not on the list;
 //! `docs/simulation.md` says which those are.
 
+mod beats;
 mod convoys;
 mod dispatch;
 mod jobs;
@@ -11,6 +12,7 @@ mod merging;
 mod real;
 mod recovery;
 mod sessions;
+mod telegram;
 
 use std::fmt;
 
@@ -30,6 +32,8 @@ pub(super) enum Towns {
     Beads,
     Jobs,
     Sessions,
+    Beats,
+    Telegram,
     Merging,
     /// Only `cargo xtask chaos --defect NAME` looks for it.
     Chaos,
@@ -42,7 +46,8 @@ impl Defect {
 }
 
 impl Towns {
-    pub(super) const SIMULATED: [Towns; 4] = [Towns::Beads, Towns::Jobs, Towns::Sessions, Towns::Merging];
+    pub(super) const SIMULATED: [Towns; 6] =
+        [Towns::Beads, Towns::Jobs, Towns::Sessions, Towns::Beats, Towns::Telegram, Towns::Merging];
 
     /// What the simulation is told so that it builds towns of this kind. Without an option it builds towns of beads.
     pub(super) fn option(self) -> Option<&'static str> {
@@ -50,6 +55,8 @@ impl Towns {
             Towns::Beads | Towns::Chaos => None,
             Towns::Jobs => Some("--jobs"),
             Towns::Sessions => Some("--sessions"),
+            Towns::Beats => Some("--beats"),
+            Towns::Telegram => Some("--telegram"),
             Towns::Merging => Some("--merging"),
         }
     }
@@ -61,6 +68,8 @@ impl fmt::Display for Towns {
             Towns::Beads => "beads",
             Towns::Jobs => "jobs",
             Towns::Sessions => "sessions",
+            Towns::Beats => "beats",
+            Towns::Telegram => "telegram",
             Towns::Merging => "merging",
             Towns::Chaos => "chaos",
         })
@@ -75,6 +84,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Defect> {
         recovery::DEFECTS,
         jobs::DEFECTS,
         sessions::DEFECTS,
+        beats::DEFECTS,
+        telegram::DEFECTS,
         merging::DEFECTS,
         real::DEFECTS,
     ];

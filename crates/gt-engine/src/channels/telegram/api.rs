@@ -12,18 +12,46 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::channels::NotPosted;
 use crate::config::{Secret, mask_path};
 use crate::web;
 
 /// Far more than any answer has.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// Calls a method of the Bot API. In use it is HTTP.
+pub trait CallBot: Send {
+    fn call(&self, url: &str, body: &str) -> Result<BotAnswer, NotPosted>;
+}
+
+/// What the Bot API answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BotAnswer {
+    pub status: u16,
+    pub body: String,
+}
+
+/// By HTTP.
+struct Http(ureq::Agent);
+
+impl CallBot for Http {
+    fn call(&self, url: &str, body: &str) -> Result<BotAnswer, NotPosted> {
+        let failed = |error: ureq::Error| match error {
+            ureq::Error::BadUri(_) => NotPosted::BadAddress,
+            error => NotPosted::Unreachable(error.to_string()),
+        };
+        let mut answer = self.0.post(url).header("content-type", "application/json").send(body).map_err(failed)?;
+        let status = answer.status().as_u16();
+        let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().map_err(failed)?;
+        Ok(BotAnswer { status, body })
+    }
+}
+
 /// A bot, and how it is reached.
-#[derive(Debug)]
 pub(super) struct Api {
     url: Secret,
     token: Secret,
-    agent: ureq::Agent,
+    caller: Box<dyn CallBot>,
 }
 
 /// Why a call was in vain.
@@ -44,18 +72,19 @@ pub(super) enum ApiError {
 
 impl Api {
     pub(super) fn new(url: &Secret, token: &Secret, timeout: Duration) -> Api {
-        Api { url: url.clone(), token: token.clone(), agent: web::caller(timeout) }
+        Api::by(Box::new(Http(web::caller(timeout))), url, token)
+    }
+
+    /// One that is reached in another way.
+    pub(super) fn by(caller: Box<dyn CallBot>, url: &Secret, token: &Secret) -> Api {
+        Api { url: url.clone(), token: token.clone(), caller }
     }
 
     fn post(&self, method: &str, body: &str) -> Result<Value, ApiError> {
         let url = format!("{}/bot{}/{method}", self.url.reveal().trim_end_matches('/'), self.token.reveal());
-        let answer = self.agent.post(&url).header("content-type", "application/json").send(body);
-        let mut answer = answer.map_err(|error| self.unreachable(&error))?;
-        let status = answer.status();
-        let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
-        let text = body.read_to_string().map_err(|error| self.unreachable(&error))?;
-        let parsed: Value = serde_json::from_str(&text).unwrap_or_default();
-        if status.is_success() && parsed["ok"] == true {
+        let BotAnswer { status, body } = self.caller.call(&url, body).map_err(|error| self.unreachable(error))?;
+        let parsed: Value = serde_json::from_str(&body).unwrap_or_default();
+        if (200..300).contains(&status) && parsed["ok"] == true {
             return Ok(parsed);
         }
         if let Some(chat) = parsed["parameters"]["migrate_to_chat_id"].as_i64() {
@@ -63,17 +92,17 @@ impl Api {
         }
         let said = parsed["description"].as_str().unwrap_or("it gave no reason");
         Err(ApiError::Refused {
-            code: parsed["error_code"].as_u64().unwrap_or(status.as_u16().into()),
+            code: parsed["error_code"].as_u64().unwrap_or(status.into()),
             description: self.scrubbed(said),
             retry_after: parsed["parameters"]["retry_after"].as_u64(),
         })
     }
 
-    fn unreachable(&self, error: &ureq::Error) -> ApiError {
+    fn unreachable(&self, error: NotPosted) -> ApiError {
         let who = mask_path(self.url.reveal());
         ApiError::Unreachable(match error {
-            ureq::Error::BadUri(_) => format!("{who} is no address"),
-            error => format!("{who} could not be reached: {}", self.scrubbed(&error.to_string())),
+            NotPosted::BadAddress => format!("{who} is no address"),
+            NotPosted::Unreachable(why) => format!("{who} could not be reached: {}", self.scrubbed(&why)),
         })
     }
 
@@ -125,6 +154,7 @@ impl ApiError {
     /// How long Telegram wants to be left in peace.
     pub(super) fn retry_after(&self) -> Duration {
         match self {
+            ApiError::Refused { .. } if gt_core::defect!("bot-api-not-left-in-peace") => Duration::ZERO,
             ApiError::Refused { retry_after: Some(seconds), .. } => Duration::from_secs(*seconds),
             _ => Duration::ZERO,
         }

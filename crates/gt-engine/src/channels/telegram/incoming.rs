@@ -23,7 +23,10 @@ impl Allow {
 
     fn has(&self, chat: i64, sender: &Sender) -> bool {
         let is_named = |name: &String| self.names.contains(&name.to_lowercase());
-        self.ids.contains(&chat) || self.ids.contains(&sender.id) || sender.name.as_ref().is_some_and(is_named)
+        gt_core::defect!("stranger-let-in")
+            || self.ids.contains(&chat)
+            || self.ids.contains(&sender.id)
+            || sender.name.as_ref().is_some_and(is_named)
     }
 }
 
@@ -99,6 +102,9 @@ fn origin(message: &Message, sender: Sender, is_dm: bool, channel: &str) -> Orig
     let (session, recipient) = match (is_dm, topic) {
         (true, None) => (format!("dm:{channel}:{}", sender.id), chat.to_string()),
         (true, Some(topic)) => (format!("dm:{channel}:{}:topic:{topic}", sender.id), format!("{chat}:{topic}")),
+        (false, None) if gt_core::defect!("group-answered-in-private") => {
+            (format!("group:{channel}:{chat}"), sender.id.to_string())
+        }
         (false, None) => (format!("group:{channel}:{chat}"), chat.to_string()),
         (false, Some(topic)) => (format!("group:{channel}:{chat}:topic:{topic}"), format!("{chat}:{topic}")),
     };

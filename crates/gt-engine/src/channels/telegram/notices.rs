@@ -1,27 +1,26 @@
 //! How often a chat is told that something was not taken: whoever floods it is not flooded in turn.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often at most.
 const BETWEEN: Duration = Duration::from_mins(1);
 /// Chats that are told within that time.
 const CHATS_MAX: usize = 1000;
 
-/// When each chat was last told.
+/// For how long the machine had been up when each chat was last told.
 #[derive(Debug, Default)]
 pub(super) struct Notices {
-    told: BTreeMap<String, Instant>,
+    told: BTreeMap<String, Duration>,
 }
 
 impl Notices {
     /// Whether a chat may be told something now; then it counts as told.
-    pub(super) fn may_tell(&mut self, chat: &str) -> bool {
-        let now = Instant::now();
-        self.told.retain(|_, at| now.duration_since(*at) < BETWEEN);
+    pub(super) fn may_tell(&mut self, chat: &str, uptime: Duration) -> bool {
+        self.told.retain(|_, at| uptime.saturating_sub(*at) < BETWEEN);
         let may = !self.told.contains_key(chat) && self.told.len() < CHATS_MAX;
         if may {
-            self.told.insert(chat.to_owned(), now);
+            self.told.insert(chat.to_owned(), uptime);
         }
         may
     }
@@ -35,7 +34,8 @@ mod tests {
     fn each_chat_is_told_once_and_not_too_many_are() {
         let mut notices = Notices::default();
         let chats: Vec<String> = (0..=CHATS_MAX).map(|chat| chat.to_string()).collect();
-        assert_eq!(chats.iter().filter(|chat| notices.may_tell(chat)).count(), CHATS_MAX);
-        assert!(!notices.may_tell("0"));
+        assert_eq!(chats.iter().filter(|chat| notices.may_tell(chat, Duration::ZERO)).count(), CHATS_MAX);
+        assert!(!notices.may_tell("0", BETWEEN - Duration::from_secs(1)));
+        assert!(notices.may_tell("0", BETWEEN));
     }
 }

@@ -344,9 +344,18 @@ fn the_same_is_not_told_twice_within_a_day() {
     assert_eq!(says(&mut clock, "the sky falls"), "waiting", "a day later it is news again");
     assert_eq!(says(&mut clock, "the sky falls"), "repeated");
     assert_eq!(says(&mut clock, "the earth quakes"), "waiting");
-    assert_eq!(says(&mut clock, "the sky falls"), "waiting", "only what was told last is known");
-    assert_eq!(clock.outbox().len(), 4);
+    assert_eq!(says(&mut clock, "the sky falls"), "repeated", "whatever was told in between");
+    assert_eq!(clock.outbox().len(), 3);
     assert!(clock.outbox().iter().all(|line| line.starts_with("tg:7 done the ")));
+}
+
+#[test]
+fn a_heart_that_comes_back_remembers_what_it_has_told() {
+    let mut clock = beating("tg");
+    assert_eq!(says(&mut clock, "the sky falls"), "waiting");
+    keep(&mut clock, &beats(&[], 30));
+    keep(&mut clock, &beats(&["claude"], 30));
+    assert_eq!(says(&mut clock, "the sky falls"), "repeated");
 }
 
 #[test]
@@ -501,6 +510,40 @@ fn a_heartbeat_by_hand_leaves_the_next_one_where_it_is() {
     clock.word = BeatWord::Skip { why: "there is no HEARTBEAT.md".to_owned(), open: None };
     let fire = clock.try_now(NAME).expect("somebody asked");
     assert_eq!((fire.status, fire.error.as_deref()), (FireStatus::Skipped, Some("there is no HEARTBEAT.md")));
+}
+
+#[test]
+fn what_a_person_asks_for_is_tried_again_at_whatever_hour() {
+    let mut clock = beating("tg");
+    clock.word = BeatWord::Ask("look".to_owned());
+    clock.try_now(NAME).expect("it is free");
+    let run = clock.start_one().run;
+    clock.fail(&run);
+    clock.word = BeatWord::Skip { why: "it is night".to_owned(), open: Some((time("08:00"), time("09:00"))) };
+    clock.set("00:01");
+    assert_eq!(clock.fire().n_fired, 1);
+    assert_eq!(clock.run_one("HEARTBEAT_OK").text, "look");
+    assert_eq!((clock.last(NAME).status, clock.last(NAME).attempt), (FireStatus::Ok, 2));
+}
+
+#[test]
+fn of_two_beats_that_come_together_none_waits_for_one_that_was_left_out() {
+    let mut clock = Clock::new();
+    keep(&mut clock, &Beats { interval: SECOND * 20, ..beats(&["claude"], 1) });
+    clock.word = BeatWord::Skip { why: "there is no HEARTBEAT.md".to_owned(), open: None };
+    clock.town.now = time("00:00") + SECOND * 45;
+    clock.fire();
+    let reasons: Vec<_> = clock.fires(NAME).into_iter().filter_map(|fire| fire.error).collect();
+    assert_eq!(reasons, ["there is no HEARTBEAT.md"; 2]);
+}
+
+#[test]
+fn a_run_that_ends_before_its_start_is_recorded_is_known_by_its_fire() {
+    let mut clock = beating("tg");
+    clock.fire_at("00:30");
+    let turn = clock.claim().remove(0);
+    clock.answer(&turn.run, "HEARTBEAT_OK");
+    assert_eq!(clock.last(NAME).run, Some(turn.run));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What can be wrong with sessions: messages, modes, lanes, deliveries and heartbeats.
+//! What can be wrong with sessions: messages, modes, lanes and deliveries.
 
 use super::Defect;
 use super::Towns::Sessions;
