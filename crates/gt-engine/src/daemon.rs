@@ -374,7 +374,6 @@ impl Daemon {
                 self.retry.end_pause(self.around.uptime());
                 Due::batch_if(self.reload())
             }
-            Cause::HeartbeatWritten if gt_core::defect!("new-list-unnoticed") => Due::Nothing,
             Cause::HeartbeatWritten => {
                 self.keep_beats();
                 Due::Pass

@@ -253,7 +253,8 @@ impl Judge {
                     run.turn.as_ref().is_some_and(|turn| turn.session == beat_of(agent)) && run.stop.is_none()
                 };
                 if places > 0 && own.len() >= places && own.iter().any(|run| is_beat(run)) {
-                    return Err(format!("turn {} of {session} waits for the place of a heartbeat: {own:?}", turn.id));
+                    let runs: Vec<&str> = own.iter().map(|run| run.id.as_str()).collect();
+                    return Err(format!("turn {} of {session} waits for the place of a heartbeat: {runs:?}", turn.id));
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! People who write to the bot: those who may and strangers, alone, in a group and in a topic of it, what is for the bot and what
 //! is not, words and pictures, commands, and what is written anew.
 
-use gt_engine::daemon::Cause;
 use serde_json::{Value, json};
 
 use super::CHANNEL;
@@ -120,9 +119,7 @@ impl Part for Writers {
         }
     }
 
-    fn heal(&mut self, stage: &mut Stage) {
-        stage.world().lock().post_all(|| Cause::News);
-    }
+    fn heal(&mut self, _stage: &mut Stage) {}
 
     /// Everybody writes once more.
     fn tidy(&mut self, stage: &mut Stage) {

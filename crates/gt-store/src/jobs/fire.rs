@@ -311,7 +311,7 @@ impl Desk<'_, '_> {
         };
         let status = if skip.is_some() { FireStatus::Skipped } else { FireStatus::Running };
         let why = skip.as_ref().map(|(why, _)| why.as_str());
-        let is_untold = job.is_beat && skip.is_some() && gt_core::defect!("skipped-heartbeat-unrecorded");
+        let is_untold = job.is_beat && skip.is_some() && !is_manual && gt_core::defect!("skipped-heartbeat-unrecorded");
         let Some(id) = (if is_untold { None } else { self.write(job, slot, status, why, is_manual)? }) else {
             return Ok(None);
         };

@@ -8,7 +8,6 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect::new(Beats, "late-heartbeat-starts", "A heartbeat that waited starts after the active hours."),
     Defect::new(Beats, "busy-agent-woken", "A heartbeat comes while its agent answers a message."),
     Defect::new(Beats, "empty-list-asked", "An agent is asked to look after a list with nothing in it."),
-    Defect::new(Beats, "new-list-unnoticed", "The daemon does not notice a new list of the town's."),
     Defect::new(Beats, "heartbeat-in-a-session", "A heartbeat is a message in a session of a person."),
     Defect::new(Beats, "heartbeat-keeps-its-place", "A heartbeat keeps the place that a message waits for."),
     Defect::new(Beats, "skipped-heartbeat-unrecorded", "A heartbeat that is left out has no record."),
