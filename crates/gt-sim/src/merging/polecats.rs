@@ -94,8 +94,7 @@ impl Polecats {
         if self.is_busy(stage, run) {
             return;
         }
-        let has_rework =
-            stage.store.assignment(run).ok().flatten().is_some_and(|assignment| assignment.rework.is_some());
+        let has_rework = is_rework(stage, run);
         let no_changes = !self.are_good && stage.world().lock().rng.u32(0..8) == 0;
         let word = Word {
             run: run.to_owned(),
@@ -153,6 +152,12 @@ impl Polecats {
 /// Whether the town still wants a run.
 fn is_live(stage: &mut Stage, run: &str) -> bool {
     stage.store.run(run).ok().flatten().is_some_and(|run| run.is_live())
+}
+
+/// Whether its work can take the place of work that came back.
+fn is_rework(stage: &mut Stage, run: &str) -> bool {
+    let Some(known) = stage.store.run(run).ok().flatten() else { return false };
+    stage.store.returned_for(&known.bead).is_ok_and(|of| !of.is_empty())
 }
 
 /// Where a run works.
