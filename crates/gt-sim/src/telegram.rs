@@ -174,7 +174,10 @@ pub fn listen(around: &Around, town: &Town, mut store: Store, channel: &str) -> 
     let line = Box::new(Line::new(around.clone()));
     let mut listener = match Listener::by(line, channel, town, &settings, Arc::new(around.clone())) {
         Ok(listener) => listener,
-        Err(flaw) => return refuse(around, channel, &flaw),
+        Err(flaw) => {
+            around.world.violation(format!("the channel {channel} does not run: {flaw}"));
+            return Ok(());
+        }
     };
     loop {
         if let Some(span) = listener.round() {
@@ -193,7 +196,10 @@ pub fn deliver(around: &Around, town: &Town, mut store: Store, channel: &str) ->
     let line = Box::new(Line::new(around.clone()));
     let mut courier = match Courier::by_bot(line, channel, store, town, &settings, Arc::new(around.clone())) {
         Ok(courier) => courier,
-        Err(flaw) => return refuse(around, channel, &flaw),
+        Err(flaw) => {
+            around.world.violation(format!("the channel {channel} does not run: {flaw}"));
+            return Ok(());
+        }
     };
     loop {
         match courier.round() {
@@ -201,9 +207,4 @@ pub fn deliver(around: &Around, town: &Town, mut store: Store, channel: &str) ->
             Pause::Rest(span) => surroundings::pause(around, span),
         }
     }
-}
-
-fn refuse(around: &Around, channel: &str, flaw: &str) -> Result<(), TownError> {
-    around.world.violation(format!("the channel {channel} does not run: {flaw}"));
-    Ok(())
 }

@@ -159,7 +159,8 @@ impl Judge {
         let (why, is_begun) = (fire.error.clone().unwrap_or_default(), self.fires.contains_key(&fire.id));
         let refuse = |what: &str| Err(format!("{} was left out, and {what}", said(fire)));
         let is_late = why.starts_with("its active hours, ") && why.ends_with("were over before it could start");
-        if !why.starts_with("it was outside its active hours, ") && !(is_late && is_begun) {
+        let is_reason = why.starts_with("it was outside its active hours, ") || is_late && is_begun;
+        if !is_reason {
             return refuse("that is no reason");
         }
         let closed = {

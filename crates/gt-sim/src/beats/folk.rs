@@ -109,7 +109,7 @@ impl Folk {
             1 | 2 => ("enables all", self.switch_all(stage, true)),
             3 => ("disables", self.disable(stage, agent)),
             4 | 5 => ("enables", self.enable(stage, agent)),
-            _ => ("runs", self.run_now(stage, agent)),
+            _ => ("runs", Folk::run_now(stage, agent)),
         };
         stage.world().tell(|| format!("ann {name} {agent}: {:?}", answer.as_ref().map_err(ToString::to_string)));
         match answer {
@@ -133,8 +133,7 @@ impl Folk {
             return Ok(());
         }
         let beats = stage.store.beats()?;
-        let tired: Vec<&str> =
-            beats.iter().filter(|job| job.state == JobState::Disabled).map(|job| job.name()).collect();
+        let tired: Vec<&str> = beats.iter().filter(|job| job.state == JobState::Disabled).map(Job::name).collect();
         self.resume(stage, &tired)
     }
 
@@ -174,13 +173,13 @@ impl Folk {
         };
         let beats = stage.store.beats()?;
         let stopped = beats.iter().filter(|job| job.name() == beat_of(agent) && is_stopped(job));
-        let names: Vec<&str> = stopped.map(|job| job.name()).collect();
+        let names: Vec<&str> = stopped.map(Job::name).collect();
         self.resume(stage, &names)?;
         keep_beats(stage, &settings)
     }
 
     /// `gt heartbeat run`.
-    fn run_now(&self, stage: &mut Stage, agent: &str) -> Result<(), StoreError> {
+    fn run_now(stage: &mut Stage, agent: &str) -> Result<(), StoreError> {
         let settings = stage.settings_in_force();
         if !settings.config.boolean("heartbeat.enabled") {
             return Ok(());
@@ -212,7 +211,7 @@ impl Folk {
         stage.world().tell(|| format!("ann pauses the scheduler ({is_pause}): {}", answer.is_ok()));
     }
 
-    fn resume_all(&self, stage: &mut Stage) {
+    fn resume_all(stage: &mut Stage) {
         let stamp = stage.stamp(ANN);
         stage.store.resume(&stamp).map(drop).expect("nothing is wrong any more");
     }
@@ -267,7 +266,7 @@ impl Part for Folk {
         self.n_deeds = n;
         match n {
             Some(CLOSES) => self.close(stage),
-            Some(OPENS) => self.resume_all(stage),
+            Some(OPENS) => Folk::resume_all(stage),
             _ => self.live(stage),
         }
     }
@@ -280,7 +279,7 @@ impl Part for Folk {
         };
         self.configure(stage, pulse.switched(true), knobs);
         self.n_deeds = Some(0);
-        self.resume_all(stage);
+        Folk::resume_all(stage);
         self.fill_all(stage);
     }
 
@@ -291,7 +290,7 @@ impl Part for Folk {
             (Pulse::draw(&mut world.rng), Knobs { max_run: 0, ..Knobs::peaceful(&mut world.rng) })
         };
         self.configure(stage, pulse.slow(super::SLOW), knobs);
-        self.resume_all(stage);
+        Folk::resume_all(stage);
         self.fill_all(stage);
     }
 }

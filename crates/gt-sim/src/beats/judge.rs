@@ -293,7 +293,7 @@ impl Judge {
                 (Some(_), Some("delivered" | "waiting")) => false,
                 (_, state) => return Err(format!("{told:?} is {state:?}")),
             };
-            expected.extend(is_mailed.then(|| (told.agent, told.text)));
+            expected.extend(is_mailed.then_some((told.agent, told.text)));
         }
         let letters = self.store.inbox(MAYOR, true, usize::MAX).map_err(words)?.letters;
         let mut found: Vec<(String, String)> = letters
@@ -303,7 +303,8 @@ impl Judge {
                 Some((agent.to_owned(), letter.body))
             })
             .collect();
-        (expected.sort(), found.sort());
+        expected.sort();
+        found.sort();
         if expected == found {
             Ok(())
         } else {

@@ -73,7 +73,9 @@ impl Writers {
         let of_topic = topic.map(|topic| format!(":topic:{topic}")).unwrap_or_default();
         let session =
             if is_dm { format!("dm:{CHANNEL}:{}", who.0) } else { format!("group:{CHANNEL}:{chat}{of_topic}") };
-        let due = match (is_for_us && !(is_picture && !is_dm), may) {
+        // What is below a picture in a group names nobody.
+        let is_for_us = is_for_us && (is_dm || !is_picture);
+        let due = match (is_for_us, may) {
             (false, _) => Due::Nothing,
             (true, false) => Due::Stranger,
             (true, true) if is_picture => Due::Unreadable,
