@@ -399,7 +399,9 @@ impl Planner {
                 reasons.push(reason("queue-full", self.taken(cap, "the queue", |_| true)));
             }
         }
-        if let Some(guard) = self.scene.caps.guard.filter(|guard| self.cap(side).is_none() && self.n_town >= *guard) {
+        let guard =
+            self.scene.caps.guard.filter(|_| self.cap(side).is_none() && !crate::defect!("guard-agents-ignored"));
+        if let Some(guard) = guard.filter(|guard| self.n_town >= *guard) {
             reasons.push(guard_reason(guard));
         }
         if let Some(batch) = self.batch(side).filter(|batch| *self.n_started.of(side) >= *batch) {

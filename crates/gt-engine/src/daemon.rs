@@ -6,6 +6,7 @@
 mod chores;
 mod clock;
 mod config;
+mod deadlines;
 mod deletion;
 mod listen;
 mod merging;
@@ -17,9 +18,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use gt_core::defect;
 use gt_core::event::EventType;
-use gt_core::plan::{PerSide, Side, Trouble, TroubleOf};
+use gt_core::plan::{PerSide, Trouble, TroubleOf};
 use gt_core::run::RunState;
 use gt_runtime::{Ending, RuntimeError};
 use gt_store::{Claimed, Run, Store, Target};
@@ -49,8 +49,6 @@ const LOOK_SOON: Duration = Duration::from_millis(2);
 const LOOK_RARELY: Duration = Duration::from_secs(30);
 /// How long a start may wait to be recorded, for something to be recorded with.
 const RECORD_SOON: SignedDuration = SignedDuration::from_millis(50);
-/// How often the machine is asked whether it is well again.
-const GUARD_RETRY: SignedDuration = SignedDuration::from_secs(5);
 
 /// Why the daemon woke up.
 #[derive(Debug)]
@@ -206,7 +204,7 @@ impl Daemon {
         watch(&mut dispatcher, &sender)?;
         dispatcher.look_closely();
         let (known, has_config) = config::last_good(&town, &mut store)?;
-        let settings = Arc::new(Settings::new(known));
+        let settings = Arc::new(Settings::on(around.gauge(), known));
         let watching_since = dispatcher.now();
         let looked = clock::Look { now: watching_since, uptime: around.uptime() };
         let patrol = Patrol::first_at(watching_since + settings.heartbeat);
@@ -563,38 +561,5 @@ impl Daemon {
     /// A pass comes by then.
     fn wake_by(&mut self, at: Timestamp) {
         self.next_deadline = Some(self.next_deadline.map_or(at, |known| known.min(at)));
-    }
-
-    /// The earliest time after `since`, when the last pass began, at which a pass has something to do though nothing
-    /// happens. One that has come meanwhile is due at once.
-    fn find_deadline(&mut self, since: Timestamp) -> Result<Option<Timestamp>, TownError> {
-        let now = self.dispatcher.now();
-        let since = since.min(now); // the clock may have been set back meanwhile
-        let policy = self.settings.policy(self.town.root());
-        let mut deadlines = vec![
-            self.store.next_deadline(&policy, since)?,
-            self.store.next_second(&policy, now)?,
-            self.dispatcher.next_deadline(&mut self.store, &self.settings)?,
-            self.store.next_merge_at(now)?,
-            self.store.next_turn_at(since)?.filter(|_| !defect!("turn-deadline-forgotten")),
-            self.store.next_job_at()?.filter(|_| !gt_core::defect!("slot-deadline-forgotten")),
-        ];
-        if !policy.guards.is_empty()
-            && (self.store.has_startable_contexts(&policy, now)? || self.store.has_due_turns(now)?)
-        {
-            deadlines.push(Some(now + GUARD_RETRY));
-        }
-        Ok(deadlines.into_iter().flatten().filter(|at| *at > since).min())
-    }
-
-    /// When the batch goes on: whatever came due before the distance was kept had to wait for it.
-    fn find_next_of_batch(&mut self) -> Result<Option<Timestamp>, TownError> {
-        let now = self.dispatcher.now();
-        let policy = self.settings.policy(self.town.root());
-        let waits = Pace::of(&self.settings, &policy, &mut self.store, now)?.waits;
-        let left = self.batch.left(&policy);
-        let goes_on = Side::BOTH.into_iter().filter(|side| *left.of(*side) != Some(0));
-        let goes_on = goes_on.filter(|_| !gt_core::defect!("spacing-deadline-forgotten"));
-        Ok(goes_on.filter_map(|side| *waits.of(side)).min().map(|wait| now + wait))
     }
 }

@@ -78,6 +78,7 @@ pub struct Dispatcher {
     has_given_up: bool,
     /// Whether a start has ended a trouble since somebody asked.
     has_freed: bool,
+    was_guarded: bool,
     /// What agents tell, and whether it is listened to in every pass.
     listener: Listener,
     is_listening: bool,
@@ -109,6 +110,7 @@ impl Dispatcher {
             looks_closely: false,
             has_given_up: false,
             has_freed: false,
+            was_guarded: false,
             listener: Listener::default(),
             is_listening: false,
             unsure: Unsure::default(),
@@ -192,13 +194,13 @@ impl Dispatcher {
         claim: Option<(PerSide<Option<usize>>, usize)>,
     ) -> Result<Vec<Claimed>, TownError> {
         let stamp = self.stamp();
-        let mut policy = settings.policy(self.town.root());
         let (mut findings, mut again) = self.look(store, settings)?;
         if !findings.ended.is_empty() {
             self.look_for_unsaved(&mut findings);
             crash::point(CrashPoint::SawEnds);
         }
         findings.started.append(&mut self.pending);
+        let mut policy = settings.policy(self.town.root());
         let advance = match claim {
             None => {
                 let advance = record(store, &findings, &policy, &stamp)?;
@@ -211,6 +213,7 @@ impl Dispatcher {
                     let n_free = policy.caps.town.take().map(|cap| cap.saturating_sub(n_live));
                     limits.scheduler = [limits.scheduler, n_free].into_iter().flatten().min();
                 }
+                self.was_guarded = !policy.guards.is_empty();
                 let claim = |claimant: &mut Claimant<'_>| store.advance(&findings, &policy, Some(claimant), &stamp);
                 self.claim_by(settings, &policy, limits, n_before, claim)?
             }
@@ -252,6 +255,11 @@ impl Dispatcher {
 
     fn seeker(&self) -> Seeker {
         if self.is_listening { Seeker::Daemon } else { Seeker::Command }
+    }
+
+    /// Whether the machine forbade every start when something was to be claimed last.
+    pub fn was_guarded(&self) -> bool {
+        self.was_guarded
     }
 
     /// Whether a start has shown since the last question that others may start too.

@@ -178,7 +178,10 @@ impl Library {
         };
         let cooked = cook(&recipe, &values)?;
         match &assignment.step {
-            Some(step) if !cooked.steps.iter().any(|known| known.id == step.id) => {
+            Some(step)
+                if !cooked.steps.iter().any(|known| known.id == step.id)
+                    && !gt_core::defect!("vanished-step-starts") =>
+            {
                 Err(format!("it has no step `{}` any more; sling the bead again", one_line(&step.id)))
             }
             _ => Ok(Some(cooked)),

@@ -6,8 +6,8 @@ mod guards;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use gt_core::lane::Lanes;
 use gt_core::merge::Strategy;
@@ -16,14 +16,14 @@ use gt_core::rig::Rig;
 use gt_core::session::{Mode, Overflow, Rules};
 use gt_store::{Run, Store};
 use jiff::SignedDuration;
+use jiff::tz::TimeZone;
 
-use self::guards::Machine;
 use crate::agents;
 use crate::config::{Config, Value, join};
 use crate::error::{TownError, chain};
 use crate::in_force;
 use crate::places;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Gauge, Surroundings, ThisMachine};
 use crate::town::Town;
 
 /// How long a look at the machine holds.
@@ -45,8 +45,9 @@ pub struct Settings {
     pub heartbeat: SignedDuration,
     pub sweep: SignedDuration,
     policy: Policy,
+    gauge: Arc<dyn Gauge>,
     /// What the machine said last, and when: it is not asked at every turn.
-    measured: Mutex<Option<(Instant, Vec<Guard>)>>,
+    measured: Mutex<Option<(Duration, Vec<Guard>)>>,
     /// Whether runs get a terminal: asked until there is an answer.
     terminal: OnceLock<bool>,
 }
@@ -70,7 +71,13 @@ pub enum Isolation {
 }
 
 impl Settings {
+    /// For this machine.
     pub fn new(config: Config) -> Settings {
+        Settings::on(ThisMachine::gauge(), config)
+    }
+
+    /// For the machine that a gauge measures.
+    pub fn on(gauge: Arc<dyn Gauge>, config: Config) -> Settings {
         let span = |key: &str| SignedDuration::try_from(config.duration(key)).unwrap_or(SignedDuration::MAX);
         let some = |span: SignedDuration| (!span.is_zero()).then_some(span);
         Settings {
@@ -82,6 +89,7 @@ impl Settings {
             heartbeat: span("daemon.heartbeat"),
             sweep: span("convoy.sweep"),
             policy: policy(&config),
+            gauge,
             measured: Mutex::new(None),
             terminal: OnceLock::new(),
             config,
@@ -90,7 +98,7 @@ impl Settings {
 
     /// The settings in force: the town's config, or the last good one.
     pub fn load(town: &Town, store: &mut Store, around: &dyn Surroundings) -> Result<Settings, TownError> {
-        Ok(Settings::new(in_force::load(town, store, around)?.config))
+        Ok(Settings::on(around.gauge(), in_force::load(town, store, around)?.config))
     }
 
     /// How long a run may last.
@@ -134,16 +142,19 @@ impl Settings {
         &self.policy.lanes
     }
 
-    /// The policy, with the guards that the machine trips right now.
+    /// The policy, with the guards that the machine trips right now, and its time zone.
     pub fn policy(&self, town: &Path) -> Policy {
-        Policy { guards: self.guards(town), ..self.policy.clone() }
+        Policy { guards: self.guards(town), zone: self.gauge.zone(), ..self.policy.clone() }
     }
 
     fn guards(&self, town: &Path) -> Vec<Guard> {
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.gauge.uptime();
         match &*measured {
-            Some((at, guards)) if at.elapsed() < MEASURED_FOR => guards.clone(),
-            _ => measured.insert((Instant::now(), guards::tripped(&self.config, &Machine::measure(town)))).1.clone(),
+            Some((at, guards)) if now < *at + MEASURED_FOR || gt_core::defect!("guards-measured-once") => {
+                guards.clone()
+            }
+            _ => measured.insert((now, guards::tripped(&self.config, &self.gauge.measure(town)))).1.clone(),
         }
     }
 
@@ -267,10 +278,11 @@ fn policy(config: &Config) -> Policy {
         host,
         guards: Vec::new(),
         starts_per_second: count("guards.starts_per_second"),
-        daily_cents: match config.value("budget.daily") {
-            Some(Value::Money { micros, .. }) if micros > 0 => i64::try_from(micros / 10_000).ok(),
+        daily_micros: match config.value("budget.daily") {
+            Some(Value::Money { micros, .. }) if micros > 0 => i64::try_from(micros).ok(),
             _ => None,
         },
+        zone: TimeZone::UTC,
         max_failures: config.integer("scheduler.max_failures"),
         breaker_reset: span("scheduler.breaker_reset"),
         redispatch_cooldown: span("witness.redispatch_cooldown"),

@@ -4,6 +4,7 @@
 //! waits or starts a thread on the way from cause to effect. (DESIGN decision 9) Files under the town's own directory
 //! are not part of it; they are read and written directly.
 
+mod gauge;
 mod git;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use gt_runtime::{StartError, program};
 use gt_store::Store;
 use jiff::Timestamp;
 
+pub use self::gauge::{Figures, Gauge, ThisMachine};
 pub use self::git::{Bench, Command, Git, PassedTree, RealGit};
 use crate::error::TownError;
 use crate::lock::{Held, Lock};
@@ -67,6 +69,11 @@ pub trait Surroundings: Send + Sync {
 
     /// What merging asks of git.
     fn git(&self) -> &dyn Git;
+
+    /// How the machine is.
+    fn gauge(&self) -> Arc<dyn Gauge> {
+        ThisMachine::gauge()
+    }
 
     /// The town's store, for a thread that has none.
     fn open_store(&self, town: &Town) -> Result<Store, TownError> {

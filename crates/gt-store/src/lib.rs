@@ -25,7 +25,7 @@ mod store;
 pub use beads::{BeadPatch, Changed, NewBead};
 pub use check::{Disagreement, Inspection};
 pub use config::{ChangedConfig, DroppedLimit, KeptConfig, NewConfig, SeenConfig, Via};
-pub use dispatch::check::Figure;
+pub use dispatch::check::{Expense, Figure, PlannedFigure};
 pub use dispatch::claim::{Advance, Assignment, Claimant, Claimed, Findings, Kinds};
 pub use dispatch::convoys::{Checked, ConvoyProgress, NewConvoy, Withdrawn};
 pub use dispatch::deacon::{Redispatch, StaleHook};

@@ -31,16 +31,18 @@ Commands:
                   With --with-old-release also gt 0.1.0, from the history, into target/old-release.
                   ARGS go to the runner: cargo-nextest where present, else cargo test.
   sim [--seeds N] [--from F] [--steps K] [--disk] [--seed S] [--until-found]
-      [--jobs | --sessions | --beats | --telegram | --merging]
+      [--guards | --formulas | --jobs | --sessions | --beats | --telegram | --merging | --everything]
                   Simulate N towns of K steps each, from seed F on, in memory or on disk. With --seed, only that
                   one, and the story of what happened in it. With --until-found no more after one that fails.
-                  Instead of towns of beads: with --jobs towns of jobs, with clocks that jump, with --sessions towns
-                  of sessions, with --beats towns of heartbeats, with --telegram towns that people write to by
-                  Telegram, with --merging towns of merging, with a simulated git.
+                  Instead of towns of beads: with --guards beads on a machine that is short of something, and with a
+                  budget; with --formulas beads that are done by formulas, step by step; with --jobs towns of jobs, with
+                  clocks that jump, with --sessions towns of sessions, with --beats towns of heartbeats, with
+                  --telegram towns that people write to by Telegram, with --merging towns of merging, with a simulated
+                  git; with --everything beads, formulas, sessions and jobs in one town.
   mutants [--only NAME]… [--towns KIND]… [--seeds N] [--profile P]
                   Build the simulation with every planted defect, with cargo's profile P, and show that it finds each
                   of them within N seeds. With --only and --towns, these defects, and those of towns of that KIND:
-                  beads, jobs, sessions, beats, telegram or merging.
+                  beads, guards, formulas, jobs, sessions, beats, telegram, merging or everything.
   fuzz [--target NAME] [--seeds N] [--seed S]
                   Search for bytes that break a promise: N inputs for each target, from seed S on.
   chaos [--minutes N] [--seed S] [--runtime process|tmux] [--disk DIR] [--only FAULT]… [--defect NAME] [--profile P]

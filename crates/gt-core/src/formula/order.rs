@@ -71,7 +71,7 @@ impl<'a> Graph<'a> {
                 self.edge(begin(parent), begin(index));
                 self.edge(end(index), end(parent));
             }
-            for need in &self.placed[index].step.needs {
+            for need in self.placed[index].step.needs.iter().filter(|_| !crate::defect!("needs-ignored")) {
                 if let Some(needed) = by_id.get(need.name.as_str()).copied() {
                     let from = if self.is_inside(index, needed) { begin(needed) } else { end(needed) };
                     self.edge(from, begin(index));

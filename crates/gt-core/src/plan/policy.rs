@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use jiff::SignedDuration;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, Zoned};
 
 use super::{Guard, QueueRules, Side};
 use crate::lane::Lanes;
@@ -37,8 +38,10 @@ pub struct Policy {
     pub host: String,
     pub guards: Vec<Guard>,
     pub starts_per_second: Option<usize>,
-    /// US cents that runs may report in a day.
-    pub daily_cents: Option<i64>,
+    /// Millionths of a US dollar that runs may report in a day.
+    pub daily_micros: Option<i64>,
+    /// The time zone by which a day begins.
+    pub zone: TimeZone,
     pub max_failures: i64,
     pub breaker_reset: SignedDuration,
     pub redispatch_cooldown: SignedDuration,
@@ -62,7 +65,8 @@ impl Default for Policy {
             host: "here".to_owned(),
             guards: Vec::new(),
             starts_per_second: None,
-            daily_cents: None,
+            daily_micros: None,
+            zone: TimeZone::UTC,
             max_failures: 3,
             breaker_reset: SignedDuration::from_hours(1),
             redispatch_cooldown: SignedDuration::from_mins(5),
@@ -88,9 +92,42 @@ impl Policy {
         }
     }
 
+    /// When the day of a time began, and when the next one begins.
+    pub fn day(&self, now: Timestamp) -> (Timestamp, Timestamp) {
+        let zone = if crate::defect!("budget-day-is-utc") { TimeZone::UTC } else { self.zone.clone() };
+        let today = now.to_zoned(zone).start_of_day();
+        let begin = |day: Result<Zoned, jiff::Error>| day.map_or(now, |day| day.timestamp());
+        let tomorrow = today.clone().and_then(|today| today.tomorrow()).and_then(|day| day.start_of_day());
+        (begin(today), begin(tomorrow))
+    }
+
     /// Whether whoever goes by this starts anything of a side.
     pub fn starts(&self, side: Side) -> bool {
         side == Side::Scheduler
             || self.queue.as_ref().is_some_and(|queue| queue.is_open || crate::defect!("queue-switch-ignored"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_by_the_clock_on_the_wall_whatever_its_length() {
+        let zone = |name: &str| TimeZone::get(name).expect("it is known");
+        let day = |zone: TimeZone, now: &str| {
+            let (begin, end) = Policy { zone, ..Policy::default() }.day(now.parse().expect("it is a time"));
+            (begin.to_string(), end.to_string())
+        };
+        let expect = |begin: &str, end: &str| (begin.to_owned(), end.to_owned());
+        let noon = "2026-06-01T12:00:00Z";
+        assert_eq!(day(TimeZone::UTC, noon), expect("2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"));
+        assert_eq!(day(zone("Asia/Tokyo"), noon), expect("2026-05-31T15:00:00Z", "2026-06-01T15:00:00Z"));
+        // The clock goes forward, and that day has 23 hours.
+        let spring = "2026-03-29T12:00:00Z";
+        assert_eq!(day(zone("Europe/Berlin"), spring), expect("2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"));
+        // There is no midnight: the day begins at one.
+        let cairo = day(zone("Africa/Cairo"), "2026-04-24T12:00:00Z");
+        assert_eq!(cairo, expect("2026-04-23T22:00:00Z", "2026-04-24T21:00:00Z"));
     }
 }

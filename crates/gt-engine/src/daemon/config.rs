@@ -216,7 +216,7 @@ impl Daemon {
         if !places::is_same_runtime(&config, &self.settings.config) {
             self.change_runtime(&config);
         }
-        self.settings = Arc::new(Settings::new(config));
+        self.settings = Arc::new(Settings::on(self.around.gauge(), config));
         self.channels.iter_mut().for_each(|channels| channels.apply(&self.settings));
         self.patrol.next = self.patrol.next.min(self.dispatcher.now() + self.settings.heartbeat);
         (self.log)("took the changed config");

@@ -5,9 +5,11 @@
 use gt_core::context::ContextState;
 use gt_core::run::RunState;
 use gt_core::status::Status;
+use jiff::Timestamp;
 use rusqlite::Connection;
 
 use crate::error::{Result, StoreError};
+use crate::rows::timestamp;
 use crate::store::Store;
 use crate::{jobs, sessions};
 
@@ -60,10 +62,51 @@ pub struct Figure {
     pub hold: Option<String>,
 }
 
+/// A step of the plan of a bead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedFigure {
+    pub bead: String,
+    pub id: String,
+    /// Who has done it.
+    pub run: Option<String>,
+}
+
+/// What a run has cost, as far as that was told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expense {
+    pub run: String,
+    pub dollars: f64,
+    pub told_at: Timestamp,
+}
+
 impl Store {
     /// How every bead that could be given to an agent stands in dispatch, for judges.
     pub fn figures(&mut self) -> std::result::Result<Vec<Figure>, StoreError> {
         self.read(figures)
+    }
+
+    /// Every step as the last sling by steps planned it, in order, for judges.
+    pub fn planned_steps(&mut self) -> std::result::Result<Vec<PlannedFigure>, StoreError> {
+        self.read(|tx| {
+            let mut query = tx.prepare_cached(
+                "SELECT bead.id, step.id, step.run FROM step JOIN bead ON bead.key = step.bead
+                 ORDER BY step.bead, place",
+            )?;
+            let steps = query
+                .query_map([], |row| Ok(PlannedFigure { bead: row.get(0)?, id: row.get(1)?, run: row.get(2)? }))?;
+            Ok(steps.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// What every run is known to have cost, for judges.
+    pub fn expenses(&mut self) -> std::result::Result<Vec<Expense>, StoreError> {
+        self.read(|tx| {
+            let mut query = tx.prepare_cached("SELECT id, cost, cost_at FROM run WHERE cost_at IS NOT NULL")?;
+            let expenses = query.query_map([], |row| {
+                Ok(Expense { run: row.get(0)?, dollars: row.get(1)?, told_at: timestamp(row.get(2)?) })
+            })?;
+            Ok(expenses.collect::<rusqlite::Result<_>>()?)
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use gt_core::plan::{Limit, Planner, Policy, Side, Verdict};
 use gt_core::readiness::Standing;
 use gt_core::rig;
 use gt_core::run::RunState;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rusqlite::Connection;
 
 use crate::dispatch::claim::Kinds;
@@ -100,7 +100,7 @@ impl Store {
             let has_ready = has_startable(tx, policy, now)?;
             let finishing = scene.finishing.iter().map(|run| run.until).filter(|until| has_ready && *until > now).min();
             let is_spent = scene.guards.iter().any(|guard| guard.code == scene::BUDGET);
-            let tomorrow = is_spent.then(|| scene::midnight(now) + SignedDuration::from_hours(24));
+            let tomorrow = (is_spent && !gt_core::defect!("budget-deadline-forgotten")).then(|| policy.day(now).1);
             Ok([stored.map(timestamp), finishing, tomorrow].into_iter().flatten().min())
         })
     }

@@ -100,6 +100,14 @@ fn heard(tx: &Connection, id: &str) -> Result<Run> {
     }
 }
 
+/// Remembers what a run says that it has cost; what was told before may be more, and never becomes less.
+fn note_cost(tx: &Connection, run: &Run, dollars: Option<f64>, stamp: &Stamp) -> Result<()> {
+    let least = if gt_core::defect!("reported-cost-lowers") { "-1.0" } else { "coalesce(cost, -1.0)" };
+    let sql = format!("UPDATE run SET cost = ?2, cost_at = ?3 WHERE id = ?1 AND ?2 > {least}");
+    tx.prepare_cached(&sql)?.execute(params![run.id, dollars, micros(stamp.now)])?;
+    Ok(())
+}
+
 fn take_report(tx: &Connection, report: &Report, stamp: &Stamp) -> Result<Option<Vec<String>>> {
     let outcome = match by_id(tx, &report.run)? {
         Some(run) => steps::meant(tx, &run, report.outcome)?,
@@ -110,10 +118,10 @@ fn take_report(tx: &Connection, report: &Report, stamp: &Stamp) -> Result<Option
     }
     let run = heard(tx, &report.run)?;
     tx.execute(
-        "UPDATE run SET said = ?2, said_at = ?3, note = ?4, cost = coalesce(?5, cost),
-           cost_at = CASE WHEN ?5 IS NULL THEN cost_at ELSE ?3 END, tip = ?6 WHERE id = ?1",
-        params![run.id, outcome.as_str(), micros(stamp.now), report.note, report.cost, report.tip],
+        "UPDATE run SET said = ?2, said_at = ?3, note = ?4, tip = ?5 WHERE id = ?1",
+        params![run.id, outcome.as_str(), micros(stamp.now), report.note, report.tip],
     )?;
+    note_cost(tx, &run, report.cost, stamp)?;
     let data = json!({ "outcome": outcome.as_str(), "note": report.note, "cost": report.cost,
                        "polecat": run.polecat, "rig": run.rig });
     events::append_of_run(tx, stamp, EventType::RunReported, &run.bead, &run.id, &data)?;

@@ -492,7 +492,7 @@ fn record_ended(tx: &Connection, end: &Ended, policy: &Policy, stamp: &Stamp) ->
         (None, _, Some(failure)) => format!("{} ({exit})", failure.message),
         _ => silent_end(outcome, end),
     };
-    if let Some(telling) = &end.told {
+    if let Some(telling) = end.told.as_ref().filter(|_| !gt_core::defect!("last-cost-unheard")) {
         tellings::count(tx, &run, telling, stamp)?;
     }
     end_run(tx, &run, outcome, &reason, stamp)?;

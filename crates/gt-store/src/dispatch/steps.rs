@@ -100,7 +100,7 @@ pub(crate) fn unfinished(
     record: Record,
     step: Option<&CurrentStep>,
 ) -> Result<(i64, Option<String>)> {
-    if step.is_none_or(|step| step.done.is_empty()) {
+    if step.is_none_or(|step| step.done.is_empty()) || gt_core::defect!("attempts-of-all-steps") {
         return Ok((record.attempts, record.branch));
     }
     let mut query = tx.prepare_cached(
@@ -120,7 +120,9 @@ pub(crate) fn unfinished(
 
 /// What a run's word means: that it is done with a step is not that the bead is.
 pub(crate) fn meant(tx: &Connection, run: &Run, said: Outcome) -> Result<Outcome> {
-    let is_step = said == Outcome::Completed && of_run(tx, run)?.is_some_and(|step| !step.is_last());
+    let is_step = said == Outcome::Completed
+        && of_run(tx, run)?.is_some_and(|step| !step.is_last())
+        && !gt_core::defect!("step-counts-as-all");
     Ok(if is_step { Outcome::StepDone } else { said })
 }
 
@@ -129,8 +131,10 @@ pub(crate) fn outcome(at_end: Outcome, run: &Run, end: &Ended, step: &CurrentSte
     let is_stopped = run.stop.as_ref().is_some_and(|stop| stop.outcome == Outcome::Stopped);
     match at_end {
         Outcome::StepDone if is_stopped => Outcome::Stopped,
-        Outcome::Died if end.code == Some(0) && end.kept.is_none() => {
-            if step.is_last() {
+        Outcome::Died
+            if end.code == Some(0) && (end.kept.is_none() || gt_core::defect!("unclean-step-counts-as-done")) =>
+        {
+            if step.is_last() && !gt_core::defect!("last-step-leaves-its-bead-open") {
                 Outcome::Completed
             } else {
                 Outcome::StepDone
@@ -145,7 +149,10 @@ pub(crate) fn finish(tx: &Connection, run: &Run, step: &CurrentStep, outcome: Ou
     let is_done = run.said == Some(Outcome::StepDone)
         || outcome == Outcome::StepDone
         || (outcome == Outcome::Completed && step.is_last());
-    if is_done {
+    if gt_core::defect!("failed-step-begins-anew") && outcome == Outcome::Failed {
+        tx.execute("UPDATE step SET run = NULL, done_at = NULL WHERE bead = ?1", [run.key])?;
+    }
+    if is_done && !gt_core::defect!("step-done-forgotten") {
         tx.prepare_cached(
             "UPDATE step SET run = ?3, branch = ?4, note = (SELECT note FROM run WHERE id = ?3), done_at = ?5
              WHERE bead = ?1 AND place = ?2",
@@ -158,11 +165,13 @@ pub(crate) fn finish(tx: &Connection, run: &Run, step: &CurrentStep, outcome: Ou
 /// Puts a bead back in its old place, for its next step; unless somebody has decided otherwise meanwhile.
 pub(crate) fn requeue(tx: &Connection, run: &Run, retry_at: Option<Timestamp>, stamp: &Stamp) -> Result<()> {
     let bead = run.key;
-    if records::load(tx, bead)?.hold.is_some() || contexts::live_of(tx, bead)?.is_some() {
+    let is_decided = records::load(tx, bead)?.hold.is_some() || contexts::live_of(tx, bead)?.is_some();
+    if is_decided || gt_core::defect!("next-step-forgotten") {
         return Ok(());
     }
     if let Some(last) = contexts::by_id(tx, &run.context)?.filter(Context::is_valid) {
-        let next = Context { failures: 0, last_failure: None, retry_at, ..last };
+        let enqueued_at = if gt_core::defect!("step-loses-its-plan") { stamp.now } else { last.enqueued_at };
+        let next = Context { failures: 0, last_failure: None, retry_at, enqueued_at, ..last };
         contexts::again_as_new(tx, &next, "step", stamp)?;
     }
     Ok(())

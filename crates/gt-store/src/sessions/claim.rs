@@ -206,7 +206,7 @@ impl<'a> Room<'a> {
         let is_held = state.pause.is_some()
             || state.troubles.contains_key(&TroubleOf::Town)
             || !policy.guards.is_empty()
-            || scene::budget_guard(tx, policy, now)?.is_some();
+            || (scene::budget_guard(tx, policy, now)?.is_some() && !defect!("spent-budget-starts-turns"));
         if is_held {
             return Ok(None);
         }

@@ -7,6 +7,8 @@
 mod beats;
 mod convoys;
 mod dispatch;
+mod formulas;
+mod guards;
 mod jobs;
 mod merging;
 mod real;
@@ -30,11 +32,15 @@ pub(super) struct Defect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Towns {
     Beads,
+    Guards,
+    Formulas,
     Jobs,
     Sessions,
     Beats,
     Telegram,
     Merging,
+    /// Beads, formulas, sessions and jobs in one town.
+    Everything,
     /// Only `cargo xtask chaos --defect NAME` looks for it.
     Chaos,
 }
@@ -46,18 +52,30 @@ impl Defect {
 }
 
 impl Towns {
-    pub(super) const SIMULATED: [Towns; 6] =
-        [Towns::Beads, Towns::Jobs, Towns::Sessions, Towns::Beats, Towns::Telegram, Towns::Merging];
+    pub(super) const SIMULATED: [Towns; 9] = [
+        Towns::Beads,
+        Towns::Guards,
+        Towns::Formulas,
+        Towns::Jobs,
+        Towns::Sessions,
+        Towns::Beats,
+        Towns::Telegram,
+        Towns::Merging,
+        Towns::Everything,
+    ];
 
     /// What the simulation is told so that it builds towns of this kind. Without an option it builds towns of beads.
     pub(super) fn option(self) -> Option<&'static str> {
         match self {
             Towns::Beads | Towns::Chaos => None,
+            Towns::Guards => Some("--guards"),
+            Towns::Formulas => Some("--formulas"),
             Towns::Jobs => Some("--jobs"),
             Towns::Sessions => Some("--sessions"),
             Towns::Beats => Some("--beats"),
             Towns::Telegram => Some("--telegram"),
             Towns::Merging => Some("--merging"),
+            Towns::Everything => Some("--everything"),
         }
     }
 }
@@ -66,11 +84,14 @@ impl fmt::Display for Towns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Towns::Beads => "beads",
+            Towns::Guards => "guards",
+            Towns::Formulas => "formulas",
             Towns::Jobs => "jobs",
             Towns::Sessions => "sessions",
             Towns::Beats => "beats",
             Towns::Telegram => "telegram",
             Towns::Merging => "merging",
+            Towns::Everything => "everything",
             Towns::Chaos => "chaos",
         })
     }
@@ -80,6 +101,8 @@ impl fmt::Display for Towns {
 pub(super) fn all() -> impl Iterator<Item = &'static Defect> {
     let areas = [
         dispatch::DEFECTS,
+        formulas::DEFECTS,
+        guards::DEFECTS,
         convoys::DEFECTS,
         recovery::DEFECTS,
         jobs::DEFECTS,

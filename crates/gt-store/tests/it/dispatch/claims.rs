@@ -6,6 +6,7 @@ use gt_core::rig::RigState;
 use gt_core::run::Outcome;
 use gt_store::{BeadPatch, Claimant, Ended, Fault, Findings, Report, Sling, Store};
 use jiff::SignedDuration;
+use jiff::tz::TimeZone;
 
 use crate::yard::{Yard, asked, beads_of, codes, ended, rig};
 
@@ -194,20 +195,42 @@ fn a_guard_and_a_spent_budget_hold_everybody() {
     assert_eq!(yard.held_by("gt-1"), ["guard-disk"]);
     yard.policy.guards.clear();
     yard.policy.batch = Some(1);
-    yard.policy.daily_cents = Some(250);
+    yard.policy.daily_micros = Some(2_500_000);
     let run = yard.claim_one().run;
     let stamp = yard.stamp();
     let report = Report { run, outcome: Outcome::Failed, note: None, cost: Some(2.5), merge: None, tip: None };
     yard.store.report(&report, &stamp).expect("it is taken");
     assert_eq!(yard.claims(), Vec::<String>::new());
     let words = &yard.scheduled("gt-2").reasons[0].message;
-    assert_eq!(words, "agents have reported $2.50 today, and `budget.daily` is $2.50");
+    assert_eq!(words, "agents have reported $2.50 today, and `budget.daily` is $2.50; work starts again at midnight");
     // A new day, a new budget; and the daemon knows when that is.
     let (policy, now) = (yard.policy.clone(), yard.now);
     let tomorrow = yard.store.next_deadline(&policy, now).expect("it answers").expect("midnight");
     assert_eq!(tomorrow.to_string(), "2026-01-02T00:00:00Z");
+    // Where the clock on the wall shows more, the day ends earlier.
+    yard.policy.zone = TimeZone::get("Asia/Tokyo").expect("it is known");
+    let policy = yard.policy.clone();
+    let tomorrow = yard.store.next_deadline(&policy, now).expect("it answers").expect("midnight");
+    assert_eq!(tomorrow.to_string(), "2026-01-01T15:00:00Z");
+    yard.now = tomorrow - SignedDuration::from_secs(1);
+    assert_eq!(yard.held_by("gt-2"), ["guard-budget"]);
     yard.now = tomorrow;
     assert_eq!(yard.claims(), ["gt-2"]);
+}
+
+#[test]
+fn a_budget_is_spent_to_the_cent() {
+    let mut yard = Yard::with(&["gt-1", "gt-2", "gt-3"]);
+    // Added up as fractions, 1 cent and 6 cents are less than 7.
+    yard.policy.daily_micros = Some(70_000);
+    for (bead, cost) in [("gt-1", 0.01), ("gt-2", 0.06)] {
+        let run = yard.working(bead).run;
+        let stamp = yard.stamp();
+        let report = Report { run, outcome: Outcome::Failed, note: None, cost: Some(cost), merge: None, tip: None };
+        yard.store.report(&report, &stamp).expect("it is taken");
+    }
+    yard.sling(&["gt-3"]);
+    assert_eq!(yard.held_by("gt-3"), ["guard-budget"]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn policy(knobs: &Knobs) -> Policy {
         starts_per_second: knobs.per_second,
         max_failures: knobs.max_failures,
         redispatch_attempts: knobs.attempts,
-        daily_cents: Some(5000),
+        daily_micros: Some(50_000_000),
         ..Policy::default()
     }
 }

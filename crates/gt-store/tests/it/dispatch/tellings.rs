@@ -2,7 +2,7 @@
 
 use gt_core::agent::{Activity, Need, Told, Vendor, read_hook};
 use gt_core::run::Outcome;
-use gt_store::{Ended, Findings, Telling};
+use gt_store::{Ended, Findings, Report, Telling};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -215,7 +215,7 @@ fn a_run_that_closed_its_bead_has_completed_whatever_it_met() {
 #[test]
 fn what_is_used_counts_towards_the_budget_of_the_day_and_never_becomes_less() {
     let mut yard = Yard::with(&["gt-1", "gt-2"]);
-    yard.policy.daily_cents = Some(100);
+    yard.policy.daily_micros = Some(1_000_000);
     let run = yard.working("gt-1").run;
     let used = |cost: f64| {
         let usage = json!({ "input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 3 });
@@ -225,6 +225,11 @@ fn what_is_used_counts_towards_the_budget_of_the_day_and_never_becomes_less() {
         let told = telling(&yard, &run, &[used(cost)]);
         tell(&mut yard, told);
     }
+    // Its own word may leave out what it has printed.
+    let stamp = yard.stamp();
+    let word =
+        Report { run: run.clone(), outcome: Outcome::Failed, note: None, cost: Some(0.1), merge: None, tip: None };
+    yard.store.report(&word, &stamp).expect("it is taken");
     let usage = yard.run(&run).usage;
     assert_eq!((usage.tokens_in, usage.tokens_cached, usage.tokens_out, usage.cost_micros), (15, 5, 3, 1_250_000));
     yard.sling(&["gt-2"]);

@@ -302,7 +302,7 @@ fn a_paused_scheduler_and_a_guard_start_no_turn_and_an_agent_that_cannot_start_f
 #[test]
 fn a_spent_budget_starts_no_turn_until_the_next_day() {
     let mut desk = Desk::new();
-    desk.policy.daily_cents = Some(250);
+    desk.policy.daily_micros = Some(2_500_000);
     desk.send("dm:a", "1");
     assert_eq!(desk.starts(), ["1"]);
     let mut told = Told::default();
@@ -313,7 +313,10 @@ fn a_spent_budget_starts_no_turn_until_the_next_day() {
     assert_eq!(desk.end(Ended { code: Some(0), told, ..ended("run-1") }), Vec::<String>::new());
     let (policy, now) = (desk.policy.clone(), desk.town.now);
     let why = desk.town.store.why_waiting(turn, &policy, now).expect("it answers");
-    assert_eq!(why.as_deref(), Some("agents have reported $2.50 today, and `budget.daily` is $2.50"));
+    assert_eq!(
+        why.as_deref(),
+        Some("agents have reported $2.50 today, and `budget.daily` is $2.50; work starts again at midnight")
+    );
     desk.town.pass(24 * 60 * 60);
     assert_eq!(desk.starts(), ["2"]);
 }

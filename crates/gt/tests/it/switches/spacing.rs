@@ -196,9 +196,9 @@ fn the_daily_budget_holds_what_comes_after_it_is_spent() {
     $ gt explain gt-b
     gt-b is scheduled:
       - it is number 1 of 1 in the queue
-      - agents have reported $1.50 today, and `budget.daily` is $1.00
+      - agents have reported $1.50 today, and `budget.daily` is $1.00; work starts again at midnight
     $ gt scheduler run
-    ⏸ 1 ready bead waiting: agents have reported $1.50 today, and `budget.daily` is $1.00
+    ⏸ 1 ready bead waiting: agents have reported $1.50 today, and `budget.daily` is $1.00; work starts again at midnight
     [exit 5]
     ");
 }
