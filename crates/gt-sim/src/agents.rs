@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::part::Part;
 use crate::people::command;
 use crate::processes::Errand;
-use crate::stage::Stage;
+use crate::stage::{RunKind, Stage};
 
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
@@ -74,7 +74,7 @@ impl Part for Agents {
             let is_gentle = stage.world().lock().rng.bool();
             return self.end(stage, &run, None, Some(if is_gentle { SIGTERM } else { SIGKILL }));
         }
-        let running = stage.ground.runtime.running();
+        let running = stage.running(RunKind::Bead);
         let picked = stage.world().lock().pick(&running);
         if let Some(run) = picked {
             self.act_as(stage, &run);
@@ -95,7 +95,7 @@ impl Part for Agents {
         if self.heed_interrupt(stage) {
             return true;
         }
-        let running = stage.ground.runtime.running();
+        let running = stage.running(RunKind::Bead);
         // One that hangs after its last word waits to be ended; the others have something to do.
         let busy = running.iter().find(|run| self.scripts.get(*run).is_none_or(|script| !script.is_empty()));
         let Some(run) = busy.cloned() else { return false };
@@ -218,10 +218,14 @@ fn say(stage: &mut Stage, run: &str, outcome: Outcome) -> Result<(), StoreError>
     let answer = stage.store.report(&report, &stamp);
     let (after, now) = (stage.store.last_event()?, stage.store.run(run)?);
     let counts = known.as_ref().is_some_and(|run| run.is_live() && run.stop.is_none());
-    let has_said_so = known.as_ref().is_some_and(|run| run.said == Some(outcome));
+    // To be done with a step is to be done, for whoever does it.
+    let is_it = |said: Option<Outcome>| {
+        said == Some(outcome) || (outcome == Outcome::Completed && said == Some(Outcome::StepDone))
+    };
+    let has_said_so = known.as_ref().is_some_and(|run| is_it(run.said));
     let complaint = match &answer {
         Ok(Some(_)) if !counts => Some("a stale run was heard"),
-        Ok(Some(_)) if now.is_none_or(|run| run.said != Some(outcome)) => Some("what a run said was lost"),
+        Ok(Some(_)) if now.is_none_or(|run| !is_it(run.said)) => Some("what a run said was lost"),
         Ok(None) if !has_said_so => Some("a run's word was passed over"),
         Ok(None) | Err(_) if before != after => Some("a word that did not count changed something"),
         Err(error) if !Stage::is_outage(error) && counts => Some("a live run was not heard"),
@@ -229,6 +233,9 @@ fn say(stage: &mut Stage, run: &str, outcome: Outcome) -> Result<(), StoreError>
     };
     if let Some(complaint) = complaint {
         stage.world().violation(format!("{complaint}: {run} said {outcome:?}, {answer:?}"));
+    }
+    if matches!(answer, Ok(Some(_))) {
+        stage.world().lock().machine.note_price(run, 0.01);
     }
     answer.map(drop)
 }
@@ -256,6 +263,9 @@ pub fn print(stage: &mut Stage, run: &str, line: Line) {
     let file = std::fs::OpenOptions::new().create(true).append(true).open(log);
     file.and_then(|mut file| file.write_all(text.as_bytes())).expect("the town can be written");
     let mut world = stage.world().lock();
+    if matches!(line, Line::TurnOver | Line::NoLogin | Line::Limit(_)) {
+        world.machine.note_price(run, 0.02);
+    }
     if world.signs.contains_key(run) {
         world.give_sign(run, line != Line::GoesOn);
     }

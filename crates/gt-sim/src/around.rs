@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gt_engine::daemon::Cause;
 use gt_engine::lock::Held;
-use gt_engine::surroundings::{Git, PassedTree, Surroundings, Worktrees};
+use gt_engine::surroundings::{Gauge, Git, PassedTree, Surroundings, Worktrees};
 use gt_engine::{Town, TownError};
 use gt_runtime::StartError;
 use gt_runtime::worktree::WorktreeError;
@@ -18,6 +18,7 @@ use jiff::Timestamp;
 
 use crate::medium::Medium;
 use crate::processes::ring_after_commit;
+use crate::shortage::SimGauge;
 use crate::strand::{self, Halt};
 use crate::world::{Aside, Pid, Place, Shared, World};
 
@@ -236,6 +237,10 @@ impl Surroundings for Around {
 
     fn git(&self) -> &dyn Git {
         self
+    }
+
+    fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::new(SimGauge { world: self.world.clone(), pid: Some(self.pid) })
     }
 
     fn open_store(&self, _: &Town) -> Result<Store, TownError> {

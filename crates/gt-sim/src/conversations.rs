@@ -19,7 +19,6 @@ use self::config::Talk;
 use self::deliveries::Couriers;
 use self::judge::Judge;
 use self::speakers::Speakers;
-use crate::knobs::Knobs;
 use crate::part::Part;
 use crate::play::Play;
 use crate::sim::{Failure, Plan};
@@ -46,37 +45,29 @@ pub struct Report {
 pub fn run(plan: Plan) -> Result<Report, Box<Failure>> {
     let mut sim = Conversations::new(plan);
     let verdict = sim.chaos().and_then(|()| sim.peace());
-    let story = {
-        let mut world = sim.play.stage.world().lock();
-        world.witness = None; // it knows this world, which would live for ever
-        world.story.take().unwrap_or_default()
-    };
+    sim.talking.end(&sim.play.stage);
+    let story = sim.play.stage.world().lock().story.take().unwrap_or_default();
     match verdict {
-        Ok(()) => Ok(Report { n_runs: lock(&sim.judge).n_runs(), story }),
+        Ok(()) => Ok(Report { n_runs: sim.talking.n_runs(), story }),
         Err(what) => Err(Box::new(Failure { plan, step: sim.play.stage.world().lock().step, what, story })),
     }
 }
 
-struct Conversations {
-    plan: Plan,
-    play: Play,
+/// What sessions bring into a town: a judge of their own, and those who talk and answer.
+pub struct Talking {
     judge: Arc<Mutex<Judge>>,
 }
 
-fn lock(judge: &Mutex<Judge>) -> std::sync::MutexGuard<'_, Judge> {
-    judge.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Conversations {
-    fn new(plan: Plan) -> Conversations {
-        let mut stage = Stage::set(plan.seed, plan.on_disk, plan.tells);
+impl Talking {
+    /// Configures a town for them, and has the judge look after each commit.
+    pub fn begin(stage: &mut Stage) -> (Talking, Vec<Box<dyn Part>>) {
         let book = SharedBook::default();
-        let judge = Arc::new(Mutex::new(Judge::new(&stage, book.clone())));
+        let judge = Arc::new(Mutex::new(Judge::new(stage, book.clone())));
         let (talk, knobs) = {
             let mut world = stage.world().lock();
-            (Talk::draw(&mut world.rng), Knobs::draw(&mut world.rng))
+            (Talk::draw(&mut world.rng), world.draw_knobs())
         };
-        speakers::configure(&mut stage, &book, &talk, knobs);
+        speakers::configure(stage, &book, &talk, knobs);
         {
             let mut world = stage.world().lock();
             world.faults.bad_receiver = world.rng.u32(0..5);
@@ -88,38 +79,78 @@ impl Conversations {
                 world.violation(what);
             }
         })));
-        let parts: Vec<Box<dyn Part>> = vec![
-            Box::new(Trouble),
-            Box::new(Hours),
-            Box::new(Couriers(CHANNEL)),
-            Box::new(Speakers::new(book.clone())),
-            Box::new(Answerers::new(book)),
-        ];
-        Conversations { plan, play: Play { stage, parts }, judge }
+        let parts: Vec<Box<dyn Part>> =
+            vec![Box::new(Couriers(CHANNEL)), Box::new(Speakers::new(book.clone())), Box::new(Answerers::new(book))];
+        (Talking { judge }, parts)
+    }
+
+    pub fn look(&self, stage: &mut Stage) -> Result<(), String> {
+        lock(&self.judge).look(stage)
+    }
+
+    pub fn check_no_stall(&self, stage: &Stage) -> Result<(), String> {
+        lock(&self.judge).check_no_stall(stage)
+    }
+
+    pub fn is_anything_to_come(&self) -> Result<bool, String> {
+        lock(&self.judge).is_anything_to_come()
+    }
+
+    pub fn conclude(&self) -> Result<(), String> {
+        lock(&self.judge).conclude()
+    }
+
+    pub fn n_runs(&self) -> usize {
+        lock(&self.judge).n_runs()
+    }
+
+    /// The judge knows this world, which would live for ever.
+    pub fn end(&self, stage: &Stage) {
+        stage.world().lock().witness = None;
+    }
+}
+
+struct Conversations {
+    plan: Plan,
+    play: Play,
+    talking: Talking,
+}
+
+fn lock(judge: &Mutex<Judge>) -> std::sync::MutexGuard<'_, Judge> {
+    judge.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Conversations {
+    fn new(plan: Plan) -> Conversations {
+        let mut stage = Stage::set(plan.seed, plan.on_disk, plan.tells);
+        let (talking, own) = Talking::begin(&mut stage);
+        let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Trouble), Box::new(Hours)];
+        parts.extend(own);
+        Conversations { plan, play: Play { stage, parts }, talking }
     }
 
     fn chaos(&mut self) -> Result<(), String> {
-        let judge = &self.judge;
-        self.play.chaos(self.plan.n_steps, |stage| lock(judge).look(stage))
+        let talking = &self.talking;
+        self.play.chaos(self.plan.n_steps, |stage| talking.look(stage))
     }
 
     /// Nothing goes wrong any more: all that was acknowledged comes to its end, and what is sent then is answered.
     fn peace(&mut self) -> Result<(), String> {
         self.play.heal();
-        lock(&self.judge).look(&mut self.play.stage)?;
+        self.talking.look(&mut self.play.stage)?;
         self.rest()?;
         self.play.tidy();
         self.rest()?;
-        lock(&self.judge).conclude()
+        self.talking.conclude()
     }
 
     /// Lets everybody work until nothing happens any more.
     fn rest(&mut self) -> Result<(), String> {
         for _ in 0..ROUNDS_MAX {
-            let judge = &self.judge;
-            self.play.round(|stage| lock(judge).look(stage))?;
-            lock(judge).check_no_stall(&self.play.stage)?;
-            if !lock(judge).is_anything_to_come()? {
+            let talking = &self.talking;
+            self.play.round(|stage| talking.look(stage))?;
+            talking.check_no_stall(&self.play.stage)?;
+            if !talking.is_anything_to_come()? {
                 return Ok(());
             }
             if !self.play.sleep() {

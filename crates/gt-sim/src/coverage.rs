@@ -133,6 +133,7 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         | "context.scheduled by agent"
         | "context.scheduled by feed"
         | "context.scheduled by deacon"
+        | "context.scheduled by step"
         // Of a convoy, which nobody works on.
         | "convoy.fed"
         | "convoy.staged"
@@ -145,10 +146,13 @@ pub fn is_possible(phase: Phase, event: &str) -> bool {
         "run.waiting" | "run.resumed" => !is_done && matches!(run, Starting | Working),
         "run.stalled" | "run.interrupted" => !is_done && run == Working,
         "run.stopping" => matches!(run, Starting | Working | Spoken),
-        "run.reported completed" | "run.reported failed" | "run.reported deferred" => {
+        "run.reported completed" | "run.reported failed" | "run.reported deferred" | "run.reported step-done" => {
             matches!(run, Starting | Working | Spoken)
         }
         "run.ended completed" => run != None && (is_done || matches!(run, Spoken | Stopping)),
+        // Of work that is done step by step.
+        "run.ended step-done" => run != None,
+        "run.ended completed alone" => !is_done && matches!(run, Starting | Working | Stopping),
         "run.ended failed" | "run.ended deferred" => !is_done && matches!(run, Spoken | Stopping),
         "run.ended died" | "run.ended rate-limited" | "run.ended agent-unable" => {
             !is_done && matches!(run, Starting | Working | Stopping)

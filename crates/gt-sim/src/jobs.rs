@@ -13,7 +13,7 @@ use crate::knobs::Knobs;
 use crate::part::Part;
 use crate::people::command;
 use crate::processes::Errand;
-use crate::stage::Stage;
+use crate::stage::{RunKind, Stage};
 
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
@@ -126,7 +126,7 @@ impl Part for Hands {
     }
 
     fn act(&mut self, stage: &mut Stage) {
-        let (running, stopping) = (stage.ground.runtime.running(), stage.ground.runtime.stopping());
+        let (running, stopping) = (stage.running(RunKind::Job), stage.ground.runtime.stopping());
         let (one, other, how) = {
             let mut world = stage.world().lock();
             (world.pick(&running), world.pick(&stopping), world.rng.u32(0..8))
@@ -153,7 +153,7 @@ impl Part for Hands {
             end(stage, run, None, Some(SIGTERM));
             return true;
         }
-        let running = stage.ground.runtime.running();
+        let running = stage.running(RunKind::Job);
         let (hanging, mut free) = running.into_iter().partition::<Vec<String>, _>(|run| self.hung.contains(run));
         let Some(run) = free.pop() else { return false };
         let (hangs, code) = {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use gt_core::event::Event;
-use gt_core::plan::Policy;
+use gt_core::plan::{Guard, Policy};
 use gt_core::readiness::Standing;
 use gt_core::run::RunState;
 use gt_core::status::Status;
@@ -15,10 +15,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::coverage::Coverage;
 use crate::hunger::{Hunger, Moment, SWEPT_WITHIN};
+use crate::knobs::Knobs;
 use crate::letters::Letters;
 use crate::model::{Bounds, Model, ModelRun};
+use crate::recipes::judge::Steps;
+use crate::shortage::judge::Guards;
 use crate::silence::{Now, Silences, Watch};
-use crate::stage::{Setting, Stage};
+use crate::stage::{RunKind, Setting, Stage};
 
 /// How much later than it could something may be noticed: a time that the clock shows again after it was set back is not
 /// expected twice.
@@ -41,6 +44,9 @@ pub struct Judge {
     hunger: Hunger,
     silences: Silences,
     letters: Letters,
+    guards: Guards,
+    /// Where beads are done step by step.
+    steps: Option<Steps>,
     /// What was fed since the judge looked last.
     fed: Vec<String>,
     /// Whether beads were imported since.
@@ -51,6 +57,7 @@ pub struct Judge {
 impl Judge {
     pub fn new(stage: &Stage) -> Judge {
         let store = stage.ground.medium.open().expect("the store is there");
+        let has_steps = stage.world().lock().recipes.is_used;
         Judge {
             store,
             seen: None,
@@ -59,10 +66,12 @@ impl Judge {
             latest: stage.world().now(),
             n_born: 0,
             policy: None,
-            model: Model::default(),
+            model: Model::of_town(has_steps),
             hunger: Hunger::default(),
             silences: Silences::default(),
             letters: Letters::default(),
+            guards: Guards::default(),
+            steps: has_steps.then(Steps::default),
             fed: Vec::new(),
             has_import: false,
             coverage: Coverage::default(),
@@ -77,12 +86,15 @@ impl Judge {
         self.latest = self.latest.max(stage.world().now());
         let version = self.store.outside_commits().map_err(|error| error.to_string())?;
         if self.seen.replace(version) != Some(version) {
+            self.guards.note(&mut self.store)?;
             self.read_log(stage)?;
+            self.guards.check_turns(&mut self.store, stage, &configs(stage))?;
             self.check_store()?;
             self.letters.settle(&mut self.store)?;
             self.check_convoys(stage)?;
             self.check_reasons(stage)?;
         }
+        stage.world().lock().machine.forget_old_readings();
         self.check_orders(stage)?;
         self.check_births(stage)
     }
@@ -120,6 +132,10 @@ impl Judge {
         self.model.unable = stage.world().lock().unable.clone();
         self.model.lost.clone_from(&stage.world().lock().lost);
         let watch = watch(stage, &bounds);
+        let planned = match &self.steps {
+            Some(_) => self.store.planned_steps().map_err(|error| error.to_string())?,
+            None => Vec::new(),
+        };
         loop {
             let events = self.store.events(self.seq, EVENTS_READ).map_err(|error| error.to_string())?;
             for event in &events {
@@ -132,6 +148,13 @@ impl Judge {
                     format!("  event {} {bead} {run} {}", event.kind, event.data)
                 });
                 check_end(event, stage)?;
+                if event.kind == "bead.hooked" {
+                    let bead = event.bead.as_deref().unwrap_or_default();
+                    self.guards.check_claim(bead, event.ts, stage, &configs(stage))?;
+                }
+                if let Some(steps) = &mut self.steps {
+                    steps.apply(event, &self.model, &planned, stage)?;
+                }
                 self.silences.apply(event, &self.model, &watch)?;
                 self.letters.apply(event, &self.model);
                 self.has_import |= event.data.get("imported").is_some();
@@ -148,7 +171,10 @@ impl Judge {
                 }
             }
             if events.len() < EVENTS_READ {
-                return Ok(());
+                return match &mut self.steps {
+                    Some(steps) => steps.check(&mut self.store, &self.model, &planned, stage),
+                    None => Ok(()),
+                };
             }
         }
     }
@@ -215,7 +241,7 @@ impl Judge {
             if started[..at].contains(run) {
                 return Err(format!("{run} was started twice"));
             }
-            if !self.model.claimed.contains_key(run) {
+            if stage.kind_of(run).is_none_or(|kind| kind == RunKind::Bead) && !self.model.claimed.contains_key(run) {
                 return Err(format!("{run} was started before it was claimed"));
             }
         }
@@ -249,6 +275,7 @@ impl Judge {
                 return Err(format!("{} does not start, and nobody can say why", scheduled.bead));
             }
         }
+        self.guards.check_reasons(stage, &outlook)?;
         Ok(outlook)
     }
 
@@ -256,6 +283,7 @@ impl Judge {
     pub fn check_no_stall(&mut self, stage: &Stage) -> Result<(), String> {
         let outlook = self.check_reasons(stage)?;
         let asleep = Judge::asleep_for(stage);
+        self.guards.check_sleep(stage, &outlook, asleep)?;
         let knobs = stage.in_force().and_then(|setting| setting.knobs.as_ref());
         // Starts keep their distance; of a limit for each second it is enough to look once a second.
         let pause = knobs
@@ -264,7 +292,7 @@ impl Judge {
         let is_drip = knobs.is_some_and(|knobs| knobs.batch > 0 || (knobs.town == 0 && knobs.queue.batch > 0));
         if let Some(stalled) = outlook.scheduled.iter().find(|scheduled| scheduled.starts)
             && !is_drip
-            && asleep > SignedDuration::from_secs(i64::from(pause))
+            && asleep > stage.unnoticed_for().max(SignedDuration::from_secs(i64::from(pause)))
         {
             return Err(format!("{} could start, and everybody sleeps for {asleep}", stalled.bead));
         }
@@ -289,7 +317,9 @@ impl Judge {
         let due = self.store.next_deadline(&policy, now).map_err(|error| error.to_string())?;
         let outlook = self.check_reasons(stage)?;
         // What nothing of its own holds back is taken by a pass to come; when that is, the settings say.
-        let is_next = |code: &str| ["batch", "guard-starts", "no-capacity", "queue-full", "host-full"].contains(&code);
+        let is_next = |code: &str| {
+            code.starts_with("guard-") || ["batch", "no-capacity", "queue-full", "host-full"].contains(&code)
+        };
         let waits = outlook.scheduled.iter().any(|one| one.reasons.iter().all(|reason| is_next(reason.code)));
         // A circuit that is broken lets one try through, as soon as a pass may start something.
         let is_broken = self.model.beads.values().any(|bead| bead.is_broken && !bead.is_done);
@@ -304,7 +334,7 @@ impl Judge {
         let settings = stage.settings_in_force();
         let max_run = settings.max_run;
         let is_past = |at: Option<Timestamp>, span: SignedDuration| at.is_some_and(|at| now >= at + span);
-        for run in self.store.live_runs().map_err(|error| error.to_string())?.iter() {
+        for run in self.store.live_runs().map_err(|error| error.to_string())?.iter().filter(|run| run.turn.is_none()) {
             if let Some(span) = settings.stall_after {
                 self.check_silence(stage, run, span)?;
             }
@@ -346,6 +376,7 @@ impl Judge {
         if let Some(run) = stage.ground.runtime.running().first() {
             return Err(format!("{run} still runs at rest, and nobody knows of it"));
         }
+        self.guards.check_told(stage)?;
         let policy = self.policy(stage);
         for (id, bead) in &self.model.beads {
             if bead.is_done {
@@ -368,7 +399,9 @@ impl Judge {
         if self.policy.as_ref().is_none_or(|(known, _)| *known != at) {
             self.policy = Some((at, stage.settings_in_force().policy(stage.ground.town.root())));
         }
-        self.policy.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default()
+        let known = self.policy.as_ref().map(|(_, policy)| policy.clone()).unwrap_or_default();
+        let guard = |code| Guard { code, message: "so it was measured".to_owned() };
+        Policy { guards: stage.tripped().into_iter().map(guard).collect(), ..known }
     }
 
     /// Every bead is closed.
@@ -455,12 +488,17 @@ fn watch(stage: &Stage, bounds: &Bounds) -> Watch {
     Watch { read, span: bounds.stall_after, uptime: world.uptime(), set_at: world.set_at }
 }
 
-/// The widest caps that whoever has just moved can go by: what was in force when it read the config, or came after that.
-fn bounds(stage: &Stage) -> Bounds {
+/// The configs that whoever has just moved can go by: what was in force when it read the config, or came after that.
+fn configs(stage: &Stage) -> Vec<&Knobs> {
     let since = stage.reads_since.unwrap_or(0);
     let was_in_force = |setting: &Setting| setting.in_force.is_some_and(|step| step <= since);
     let first = stage.settings.iter().rposition(was_in_force).unwrap_or(0);
-    let mut bounds = Bounds::widest(stage.settings[first..].iter().filter_map(|setting| setting.knobs.as_ref()));
+    stage.settings[first..].iter().filter_map(|setting| setting.knobs.as_ref()).collect()
+}
+
+/// The widest caps of these configs.
+fn bounds(stage: &Stage) -> Bounds {
+    let mut bounds = Bounds::widest(configs(stage).into_iter());
     // A start that was made ready earlier may be recorded by what held then.
     let failures = stage.settings.iter().filter_map(|setting| setting.knobs.as_ref()).map(|knobs| knobs.max_failures);
     bounds.failures = failures.max().map_or(i64::MAX, i64::from);

@@ -6,6 +6,7 @@ use std::path::Path;
 use fastrand::Rng;
 
 use crate::git::gates::{FORMAT, TEST};
+use crate::shortage::GuardKnobs;
 
 /// The two rigs, with their prefixes. In the second one polecats have worktrees.
 pub const RIGS: [(&str, &str); 2] = [("shop", "gt"), ("mill", "ml")];
@@ -40,6 +41,7 @@ pub struct Knobs {
     pub heartbeat: u32,
     /// Fires in a row that may fail before a job is disabled; 0: any number.
     pub job_failures: u32,
+    pub guards: GuardKnobs,
     /// Further lines, for towns that need more than beads do.
     pub more: String,
     /// What towns of merging have besides.
@@ -96,6 +98,13 @@ impl Knobs {
         if self.town > 0 { self.town } else { self.queue.town }
     }
 
+    /// How many agents run at once where nothing but the guard of the machine says so.
+    pub fn agents_guard(&self, is_queued: bool) -> Option<usize> {
+        let has_cap = self.town > 0 || (self.queue.is_enabled && self.queue.town > 0);
+        let has_own_cap = is_queued && self.queue.town > 0;
+        (self.guards.agents > 0 && !has_cap && !has_own_cap).then_some(self.guards.agents)
+    }
+
     /// Whether the daemon starts what is queued.
     pub fn starts_queued(&self) -> bool {
         self.town > 0 || self.queue.is_enabled
@@ -127,6 +136,7 @@ impl Knobs {
             per_second: one_of(&[0, 0, 0, 1, 3]) as usize,
             heartbeat: one_of(&[10, 60, 180]),
             job_failures: 0,
+            guards: GuardKnobs::default(),
             merging: None,
             more: String::new(),
         }
@@ -160,15 +170,14 @@ impl Knobs {
             per_second: 0,
             heartbeat: 60,
             job_failures: 0,
+            guards: GuardKnobs::default(),
             merging: None,
             more: String::new(),
         }
     }
 
     pub fn to_toml(&self) -> String {
-        let mut text = String::from(
-            "default_agent = \"ada\"\nruntime = \"process\"\nguards.load_per_core = 0\nguards.max_agents = 0\nguards.free_memory = \"0 MB\"\nguards.free_disk = \"0 MB\"\nlanes.cron = 2\n",
-        );
+        let mut text = String::from("default_agent = \"ada\"\nruntime = \"process\"\nlanes.cron = 2\n");
         let batch = if self.batch == 0 { "\"auto\"".to_owned() } else { self.batch.to_string() };
         let order = if self.by_priority { "priority" } else { "fifo" };
         let lines = [
@@ -204,6 +213,7 @@ impl Knobs {
             writeln!(text, "agents.{agent}.command = [\"{agent}\"]\nagents.{agent}.max = {cap}\nagents.{agent}.speaks = \"{SPEAKS}\"")
                 .expect("writing to a string cannot fail");
         }
+        text.push_str(&self.guards.to_toml());
         text.push_str(&self.more);
         text + &self.merging.as_ref().map(MergeKnobs::to_toml).unwrap_or_default()
     }

@@ -30,6 +30,8 @@ pub struct Letters {
     optional: Vec<Words>,
     /// Convoys that have landed, with their titles: who watches them is written to.
     landed: Vec<(String, String)>,
+    /// Jobs that were disabled: the mayor is written to, and a notice tells of it.
+    n_disabled: usize,
     sent: BTreeMap<i64, Words>,
     /// Every letter that was ever sent, and the last notice that is known.
     known: BTreeMap<i64, Words>,
@@ -67,6 +69,7 @@ impl Letters {
                     self.owed_notices.push(words(["bead.escalated", &bead]));
                 }
             }
+            "job.disabled" => self.n_disabled += 1,
             "run.waiting" | "run.stalled" => self.owed_notices.push(words([&event.kind, &bead])),
             _ => {}
         }
@@ -93,6 +96,15 @@ impl Letters {
             }
         }
         sent.retain(|letter| !letter[1].starts_with(HELLO));
+        for _ in 0..std::mem::take(&mut self.n_disabled) {
+            let letter = sent.iter().position(|letter| letter[0] == MAYOR && letter[2].is_empty());
+            let notice = told.iter().position(|notice| notice[0] == "job.disabled");
+            let (Some(letter), Some(notice)) = (letter, notice) else {
+                return Err(format!("a job was disabled, and {sent:?} and {told:?} do not say so"));
+            };
+            sent.remove(letter);
+            told.remove(notice);
+        }
         same("letters", std::mem::take(&mut self.owed), sent)?;
         same("notices", std::mem::take(&mut self.owed_notices), told)?;
         self.known.append(&mut self.sent);

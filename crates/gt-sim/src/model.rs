@@ -18,6 +18,9 @@ use crate::hunger;
 use crate::knobs::{FAILURES_MAX, Knobs};
 use crate::processes::{DAEMON, RUNNER};
 
+/// What a run that ends well and says nothing may have come to, where some are done step by step.
+const WELL: &[Outcome] = &[Outcome::Died, Outcome::StepDone, Outcome::Completed];
+
 /// What a run has told that keeps it from working.
 #[derive(Debug, Clone, Default)]
 pub struct Unable {
@@ -66,6 +69,8 @@ pub struct ModelBead {
 pub struct Model {
     pub beads: BTreeMap<String, ModelBead>,
     pub convoys: Convoys,
+    /// Whether some beads are done step by step.
+    pub has_steps: bool,
     pub is_paused: bool,
     /// Rigs that are not active.
     pub aside: BTreeMap<String, &'static str>,
@@ -97,6 +102,8 @@ pub struct Bounds {
     pub rigs: BTreeMap<String, Option<usize>>,
     pub agents: BTreeMap<String, Option<usize>>,
     pub host: Option<usize>,
+    /// What the machine bears, of what was slung and of what was queued.
+    pub guards: [Option<usize>; 2],
     pub per_second: Option<usize>,
     /// The shortest time between two starts, in seconds.
     pub spacing: i64,
@@ -129,6 +136,7 @@ impl Bounds {
             rigs: named(&rigs, &|knobs, at| knobs.rigs[at]),
             agents: named(&crate::knobs::AGENTS, &|knobs, at| knobs.agents[at]),
             host: widest(&|knobs| knobs.host),
+            guards: [false, true].map(|is_queued| widest(&|knobs| knobs.agents_guard(is_queued).unwrap_or(0))),
             per_second: widest(&|knobs| knobs.per_second),
             spacing: settings.clone().map(|knobs| i64::from(knobs.spawn_delay)).min().unwrap_or(0),
             attempts_min: settings.clone().map(|knobs| i64::from(knobs.attempts)).min().unwrap_or(0),
@@ -175,10 +183,16 @@ impl ModelBead {
 }
 
 impl Model {
+    /// Of a town in which some beads are done step by step, or none.
+    pub fn of_town(has_steps: bool) -> Model {
+        Model { has_steps, ..Model::default() }
+    }
+
     /// What a run has told that decides its end, and what its end can be if it has told nothing.
     fn unspoken(&self, event: &Event) -> (Option<&Unable>, &'static [Outcome]) {
         let told = event.run.as_ref().and_then(|run| self.unable.get(run));
         let silent: &[Outcome] = match event.run.as_ref().and_then(|run| self.lost.get(run)) {
+            None if self.has_steps && event.data.get("exit_code").is_some_and(|code| code == 0) => WELL,
             None => &[Outcome::Died],
             Some(true) => &[Outcome::Lost],
             Some(false) => &[Outcome::Lost, Outcome::Died],
@@ -223,6 +237,10 @@ impl Model {
                 label = format!("run.ended {}", data("outcome"));
                 self.check_hold(event, &bead, &data("outcome"))?;
                 let (told, silent) = self.unspoken(event);
+                if silent == WELL && told.is_none_or(|told| told.now.is_none()) && data("outcome") == "completed" {
+                    let is_alone = !bead.is_done && bead.run.as_ref().is_some_and(|run| run.said.is_none());
+                    label = if is_alone { "run.ended completed alone".to_owned() } else { label };
+                }
                 end(event, &mut bead, &data("outcome"), &data("reason"), told, silent)?;
             }
             "context.failed" => {
@@ -381,6 +399,7 @@ impl Model {
         let counts = [
             ("the town", n_of(&|_| true), if bead.is_by_queue { bounds.queued_town } else { bounds.town }),
             ("the host", n_of(&|_| true), bounds.host),
+            ("the machine", n_of(&|_| true), bounds.guards[usize::from(bead.is_by_queue)]),
             ("its rig", n_of(&|run| run.rig == rig), bounds.rigs.get(&rig).copied().flatten()),
             ("its agent", n_of(&|run| run.agent == agent), bounds.agents.get(&agent).copied().flatten()),
         ];
@@ -471,9 +490,12 @@ fn end(
         Outcome::NotStarted => !run.is_started && run.said.is_none(),
         _ if bead.is_done => outcome == Outcome::Completed,
         _ => match (run.said, run.is_stopping) {
+            // Its step is done, and nobody goes on after it.
+            (Some(Outcome::StepDone), true) => matches!(outcome, Outcome::StepDone | Outcome::Stopped),
             (Some(said), _) => outcome == said,
             // Whoever was told to stop because of what it said may have got over it meanwhile.
             (None, true) if outcome.is_the_agents() => told.is_some_and(|told| told.ever.contains(&outcome)),
+            (None, true) if silent == WELL && matches!(outcome, Outcome::StepDone | Outcome::Completed) => true,
             (None, true) => matches!(outcome, Outcome::Stopped | Outcome::TimedOut | Outcome::Died),
             (None, false) => told.and_then(|told| told.now).map_or(silent.contains(&outcome), |now| now == outcome),
         },

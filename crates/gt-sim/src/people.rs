@@ -13,7 +13,7 @@ use gt_core::status::Status;
 use gt_store::{BeadPatch, ConvoyWish, NewBead, Sling, Stamp, Store, StoreError, View};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::knobs::{AGENTS, Knobs, RIGS};
+use crate::knobs::{AGENTS, RIGS};
 use crate::part::Part;
 use crate::processes::Errand;
 use crate::stage::{Stage, rig};
@@ -123,7 +123,7 @@ impl Part for People {
             }
         }
         stage.store.resume(&stamp).expect("nothing is wrong any more");
-        let knobs = Knobs::peaceful(&mut stage.world().lock().rng);
+        let knobs = stage.world().lock().draw_peaceful_knobs();
         stage.configure(knobs);
     }
 }
@@ -150,7 +150,11 @@ impl People {
             Deed::Delete => self.delete(stage),
             Deed::Sling => {
                 let sling = self.draw_sling(stage);
-                command(stage, Errand::Sling(Box::new(sling)));
+                let errand = {
+                    let mut world = stage.world().lock();
+                    if world.recipes.is_used { world.draw_request(sling) } else { Errand::Sling(Box::new(sling)) }
+                };
+                command(stage, errand);
                 Ok(())
             }
             Deed::Queue => self.queue(stage),
@@ -170,7 +174,7 @@ impl People {
             Deed::Configure => {
                 let (knobs, by_hand) = {
                     let mut world = stage.world().lock();
-                    (Knobs::draw(&mut world.rng), world.chance(2))
+                    (world.draw_knobs(), world.chance(2))
                 };
                 if by_hand {
                     stage.edit_config(knobs);

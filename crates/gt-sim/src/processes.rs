@@ -10,7 +10,7 @@ use gt_engine::done::{self, NotDone, Word};
 use gt_engine::once;
 use gt_engine::refinery::{self, NotRetried};
 use gt_engine::settings::Settings;
-use gt_engine::sling::{self, BadRequest};
+use gt_engine::sling::{self, BadRequest, Request};
 use gt_engine::surroundings::{self, Surroundings};
 use gt_engine::{Town, TownError, chain, talk};
 use gt_runtime::simulated::SimulatedRuntime;
@@ -38,6 +38,8 @@ pub enum Errand {
     Daemon,
     /// `gt sling`.
     Sling(Box<Sling>),
+    /// The same from the words on: its formula is looked up, and its steps planned.
+    Prescribe(Box<Request>),
     /// `gt scheduler run --after-exit`, which the keeper calls where no daemon listens.
     CarryOn,
     /// `gt scheduler run`.
@@ -152,6 +154,7 @@ impl Ground {
                 let settings = Settings::load(&self.town, &mut store, around)?;
                 self.sling(&mut dispatcher, &mut store, &settings, sling)?;
             }
+            Errand::Prescribe(request) => self.prescribe(around, &mut dispatcher, &mut store, request)?,
             Errand::Stage(staging) => self.stage(around, &mut dispatcher, &mut store, staging)?,
             Errand::CarryOn => {
                 if !around.has_daemon(&self.town) {
@@ -190,6 +193,27 @@ impl Ground {
             return once::schedule(store, wanted, &dispatcher.stamp());
         }
         once::sling(dispatcher, store, wanted).map(|(slung, _)| slung)
+    }
+
+    /// Works out what a sling means, and slings that. A formula that is not there or does not cook is refused.
+    fn prescribe(
+        &self,
+        around: &Around,
+        dispatcher: &mut Dispatcher,
+        store: &mut Store,
+        request: &Request,
+    ) -> Result<(), TownError> {
+        let born = around.world.lock().processes.get(&around.pid).map_or(0, |process| process.reads_since);
+        let settings = Settings::load(&self.town, store, around)?;
+        match sling::understand(request, &self.town, store, &settings, &dispatcher.stamp()) {
+            Ok(sling) => self.sling(dispatcher, store, &settings, &sling).map(drop),
+            Err(BadRequest::Town(error)) => Err(error),
+            Err(bad) => {
+                around.world.tell(|| format!("process {} refuses: {bad}", around.pid));
+                around.world.lock().check_refused(&bad, born);
+                Ok(())
+            }
+        }
     }
 
     /// What is refused, and why, is the agent's to see.

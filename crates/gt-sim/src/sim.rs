@@ -7,6 +7,7 @@ use crate::beats;
 use crate::clockwork;
 use crate::conversations;
 use crate::coverage::Coverage;
+use crate::everything;
 use crate::imports::Imports;
 use crate::judge::Judge;
 use crate::merging;
@@ -14,6 +15,8 @@ use crate::owners::Owners;
 use crate::part::Part;
 use crate::people::People;
 use crate::play::Play;
+use crate::recipes::{self, Cooks};
+use crate::shortage::{Machine, Shortage};
 use crate::stage::Stage;
 use crate::telegram;
 use crate::trouble::{Hours, Trouble};
@@ -37,6 +40,10 @@ pub struct Plan {
 pub enum Towns {
     #[default]
     Beads,
+    /// Beads, on a machine that is short of something and with a budget.
+    Guards,
+    /// Beads that are done by formulas, some of them step by step.
+    Formulas,
     /// Scheduled jobs, with clocks that jump.
     Jobs,
     /// Sessions, with deliveries.
@@ -45,22 +52,36 @@ pub enum Towns {
     Beats,
     /// People who write to a bot.
     Telegram,
+    /// Beads, formulas, guards, sessions and jobs in one town.
+    Everything,
     /// Polecats that commit, a refinery, and a simulated git.
     Merging,
 }
 
 impl Towns {
-    pub const ALL: [Towns; 6] =
-        [Towns::Beads, Towns::Jobs, Towns::Sessions, Towns::Beats, Towns::Telegram, Towns::Merging];
+    pub const ALL: [Towns; 9] = [
+        Towns::Beads,
+        Towns::Guards,
+        Towns::Formulas,
+        Towns::Jobs,
+        Towns::Sessions,
+        Towns::Beats,
+        Towns::Telegram,
+        Towns::Merging,
+        Towns::Everything,
+    ];
 
     /// The option of `cargo xtask sim` that chooses them.
     pub fn flag(self) -> Option<&'static str> {
         match self {
             Towns::Beads => None,
+            Towns::Guards => Some("--guards"),
+            Towns::Formulas => Some("--formulas"),
             Towns::Jobs => Some("--jobs"),
             Towns::Sessions => Some("--sessions"),
             Towns::Beats => Some("--beats"),
             Towns::Telegram => Some("--telegram"),
+            Towns::Everything => Some("--everything"),
             Towns::Merging => Some("--merging"),
         }
     }
@@ -103,7 +124,7 @@ pub struct Report {
 /// Runs one seed.
 pub fn run(plan: Plan) -> Result<Report, Box<Failure>> {
     match plan.towns {
-        Towns::Beads => run_beads(plan),
+        Towns::Beads | Towns::Guards | Towns::Formulas => run_beads(plan),
         Towns::Jobs => {
             let clockwork::Report { n_starts, story, .. } = clockwork::run(plan)?;
             Ok(Report { n_runs: n_starts, story, coverage: Coverage::default() })
@@ -116,6 +137,7 @@ pub fn run(plan: Plan) -> Result<Report, Box<Failure>> {
             let telegram::Report { n_updates, story } = telegram::run(plan)?;
             Ok(Report { n_runs: n_updates, story, coverage: Coverage::default() })
         }
+        Towns::Everything => everything::run(plan),
         Towns::Merging => merging::run(plan),
         Towns::Sessions => {
             let conversations::Report { n_runs, story } = conversations::run(plan)?;
@@ -133,6 +155,16 @@ fn run_beads(plan: Plan) -> Result<Report, Box<Failure>> {
     }
 }
 
+/// People write guards and budgets into their config, and the machine can be short of something.
+fn watch_machine(stage: &mut Stage) {
+    let knobs = {
+        let mut world = stage.world().lock();
+        world.machine = Machine::draw(&mut world.rng);
+        world.draw_knobs()
+    };
+    stage.configure(knobs);
+}
+
 struct Sim {
     plan: Plan,
     play: Play,
@@ -141,12 +173,18 @@ struct Sim {
 
 impl Sim {
     fn new(plan: Plan) -> Sim {
-        let stage = Stage::set(plan.seed, plan.on_disk, plan.tells);
+        let mut stage = Stage::set(plan.seed, plan.on_disk, plan.tells);
+        if plan.towns == Towns::Guards {
+            watch_machine(&mut stage);
+        }
+        if plan.towns == Towns::Formulas {
+            recipes::begin(&mut stage);
+        }
         let judge = Judge::new(&stage);
         let people = People::new(&mut stage.world().lock().rng);
         let owners = Owners::new(&mut stage.world().lock().rng);
         let imports = Imports::new(&mut stage.world().lock().rng);
-        let parts: Vec<Box<dyn Part>> = vec![
+        let mut parts: Vec<Box<dyn Part>> = vec![
             Box::new(Trouble),
             Box::new(Hours),
             Box::new(people),
@@ -154,6 +192,12 @@ impl Sim {
             Box::new(Agents::default()),
             Box::new(imports),
         ];
+        if stage.world().lock().machine.is_watched {
+            parts.push(Box::new(Shortage));
+        }
+        if stage.world().lock().recipes.is_used {
+            parts.push(Box::new(Cooks));
+        }
         Sim { plan, play: Play { stage, parts }, judge }
     }
 

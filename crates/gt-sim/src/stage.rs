@@ -1,6 +1,7 @@
 //! The stage: the town with all who act on it, and the ways to let one of them make a move.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gt_core::rig::{Rig, RigState};
@@ -17,6 +18,7 @@ use crate::around::weigh;
 use crate::knobs::{Knobs, RIGS, replace};
 use crate::medium::Medium;
 use crate::processes::{Errand, Ground, ring_after_commit};
+use crate::shortage::SimGauge;
 use crate::strand::{Halt, Strand};
 use crate::world::{Aside, Pid, Shared};
 
@@ -28,6 +30,15 @@ pub struct Setting {
     text: String,
     /// Since which step it has been in force; `None`: it is not yet, or never was.
     pub in_force: Option<usize>,
+}
+
+/// What a run is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunKind {
+    Bead,
+    /// A turn of a session.
+    Turn,
+    Job,
 }
 
 pub struct Stage {
@@ -100,6 +111,24 @@ impl Stage {
         self.world().lock().processes.values().filter(|process| process.is_daemon).count()
     }
 
+    /// What a run is for, by what its process was told.
+    pub fn kind_of(&self, run: &str) -> Option<RunKind> {
+        let env = self.ground.runtime.launch(run)?.env;
+        let has = |name: &str| env.iter().any(|(known, _)| known == name);
+        Some(match () {
+            () if has("GT_JOB") => RunKind::Job,
+            () if has("GT_BEAD") => RunKind::Bead,
+            () => RunKind::Turn,
+        })
+    }
+
+    /// The runs of a kind that run.
+    pub fn running(&self, kind: RunKind) -> Vec<String> {
+        let mut running = self.ground.runtime.running();
+        running.retain(|run| self.kind_of(run) == Some(kind));
+        running
+    }
+
     /// Whether somebody hears of it when an agent ends.
     pub fn is_watched(&self) -> bool {
         self.world().lock().processes.values().any(|process| process.is_listening)
@@ -124,7 +153,13 @@ impl Stage {
     pub fn step_strand(&mut self, pid: Pid) {
         let reads_since = self.world().lock().processes.get(&pid).map(|process| process.reads_since);
         self.reads_since = reads_since;
-        self.world().lock().mover = Some(pid);
+        {
+            let mut world = self.ground.world.lock();
+            world.mover = Some(pid);
+            if world.machine.is_watched {
+                world.machine.moved.push(pid);
+            }
+        }
         let Some(strand) = self.strands.get_mut(&pid) else { return };
         let end = strand.go_on();
         if let Some(end) = end {
@@ -286,7 +321,8 @@ impl Stage {
     /// What commands of people go by.
     pub fn settings_in_force(&self) -> Settings {
         let text = self.in_force().map(|setting| setting.text.as_str()).unwrap_or_default();
-        Settings::new(Config::parse(text).expect("only what can be read is in force"))
+        let gauge = Arc::new(SimGauge { world: self.world().clone(), pid: None });
+        Settings::on(gauge, Config::parse(text).expect("only what can be read is in force"))
     }
 
     /// Whether a command of a person or an agent was refused for a reason that lies in the world, not in the command.

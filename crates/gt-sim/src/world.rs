@@ -15,7 +15,10 @@ use jiff::{SignedDuration, Timestamp};
 use crate::couriers::Posting;
 use crate::faults::Faults;
 use crate::git::GitWorld;
+use crate::knobs::Knobs;
 use crate::model::Unable;
+use crate::recipes::Recipes;
+use crate::shortage::{GuardKnobs, Machine};
 use crate::silence::Sign;
 use crate::telegram::server::Server;
 
@@ -114,6 +117,10 @@ pub struct World {
     pub set_at: Duration,
     /// When the config file changed last, by the clock of then.
     pub config_changed_at: Timestamp,
+    pub machine: Machine,
+    pub recipes: Recipes,
+    /// What people write into every config of this town besides.
+    pub config_besides: String,
     pub witness: Option<Witness>,
     /// What was posted to receivers since the judge looked.
     pub posts: Vec<Posting>,
@@ -165,6 +172,9 @@ impl Shared {
             mover: None,
             set_at: Duration::ZERO,
             config_changed_at: EPOCH.parse().expect("it is a time"),
+            machine: Machine::default(),
+            recipes: Recipes::default(),
+            config_besides: String::new(),
             witness: None,
             posts: Vec::new(),
             bot: Server::default(),
@@ -288,6 +298,24 @@ impl World {
         for pid in listening {
             self.post(pid, cause());
         }
+    }
+
+    /// A config as people write it in this town.
+    pub fn draw_knobs(&mut self) -> Knobs {
+        let mut knobs = Knobs { more: self.config_besides.clone(), ..Knobs::draw(&mut self.rng) };
+        if self.machine.is_watched {
+            knobs.guards = GuardKnobs::draw(&mut self.rng);
+        }
+        knobs
+    }
+
+    /// One under which everything gets done.
+    pub fn draw_peaceful_knobs(&mut self) -> Knobs {
+        let mut knobs = Knobs { more: self.config_besides.clone(), ..Knobs::peaceful(&mut self.rng) };
+        if self.machine.is_watched {
+            knobs.guards = GuardKnobs::peaceful(&mut self.rng);
+        }
+        knobs
     }
 
     /// Something happens once in so many times; never with zero.

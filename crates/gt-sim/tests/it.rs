@@ -11,6 +11,9 @@ mod failing_store;
 #[path = "it/found.rs"]
 mod found;
 
+#[path = "it/guards.rs"]
+mod guards;
+
 #[path = "it/seeds.rs"]
 mod seeds;
 

@@ -16,7 +16,7 @@ use crate::agents::{Line, print};
 use crate::part::Part;
 use crate::people::command;
 use crate::processes::Errand;
-use crate::stage::Stage;
+use crate::stage::{RunKind, Stage};
 
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
@@ -200,7 +200,7 @@ impl Part for Answerers {
     }
 
     fn act(&mut self, stage: &mut Stage) {
-        let (running, stopping) = (stage.ground.runtime.running(), stage.ground.runtime.stopping());
+        let (running, stopping) = (stage.running(RunKind::Turn), stage.ground.runtime.stopping());
         let (one, other, ends) = {
             let mut world = stage.world().lock();
             (world.pick(&running), world.pick(&stopping), world.chance(2))
@@ -227,6 +227,6 @@ impl Part for Answerers {
             self.end(stage, run, None, Some(SIGTERM));
             return true;
         }
-        stage.ground.runtime.running().into_iter().any(|run| self.act_as(stage, &run))
+        stage.running(RunKind::Turn).into_iter().any(|run| self.act_as(stage, &run))
     }
 }

@@ -22,6 +22,8 @@ const KILLED_MAX: usize = 2;
 const LATE_MAX: SignedDuration = SignedDuration::from_secs(1);
 /// What is said where more messages may come, before the time until then.
 const MORE_MAY_COME: &str = "more messages may come until ";
+/// So soon a machine is looked at again that was short of something, however long it takes to measure it.
+const GUARD_NOTICED: SignedDuration = SignedDuration::from_secs(11);
 const EVENTS_AT_ONCE: usize = 10_000;
 
 pub(super) struct Judge {
@@ -72,7 +74,7 @@ impl Judge {
     /// After a commit, before anything else can happen; whoever made it has read the config in or after this step.
     pub(super) fn after_commit(&mut self, read_since: usize) -> Result<(), String> {
         for run in self.store.live_runs().map_err(words)?.iter() {
-            if self.known.insert(run.id.clone()) {
+            if self.known.insert(run.id.clone()) && !is_of_others(run) {
                 self.check_claim(run, read_since)?;
             }
         }
@@ -80,10 +82,18 @@ impl Judge {
             self.seq = event.seq;
             if event.kind.as_str() == "turn.ended" {
                 let turn = event.data.get("turn").and_then(serde_json::Value::as_i64).unwrap_or_default();
-                self.check_end(turn)?;
+                if self.is_ours(turn)? {
+                    self.check_end(turn)?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether a turn is of a session that is talked to here, and not of a job.
+    fn is_ours(&mut self, turn: i64) -> Result<bool, String> {
+        let turn = self.store.turn(turn).map_err(words)?;
+        Ok(turn.is_none_or(|turn| is_session(&turn.session)))
     }
 
     /// After every step.
@@ -291,6 +301,9 @@ impl Judge {
             }
             let Some(launch) = stage.ground.runtime.launch(run) else { continue };
             let view = self.store.run(run).map_err(words)?.ok_or_else(|| format!("{run} is of no turn"))?;
+            if is_of_others(&view) {
+                continue;
+            }
             let turn = view.turn.map(|of| self.store.turn(of.id)).transpose().map_err(words)?.flatten();
             if turn.is_some_and(|turn| launch.stdin != Some(turn.text)) {
                 return Err(format!("{run} is asked `{:?}`, and that was not sent", launch.stdin));
@@ -314,11 +327,12 @@ impl Judge {
         {
             return Err(format!("an answer is to be delivered at {at}, it is {now}, and everybody sleeps"));
         }
+        let unnoticed = stage.unnoticed_for();
         for session in SESSIONS.iter().chain(&NESTED) {
             let queue = Queue::look(&mut self.store, session).map_err(words)?;
             for turn in queue.waiting() {
                 let why = self.store.why_waiting(turn.id, &policy, now).map_err(words)?.unwrap_or_default();
-                if why == ABOUT_TO_START || why.is_empty() {
+                if (why == ABOUT_TO_START && sleeps > unnoticed) || why.is_empty() {
                     return Err(format!("turn {} of {session} could start ({why}), and everybody sleeps", turn.id));
                 }
                 let is_next = queue.waiting().next().is_some_and(|first| first.id == turn.id);
@@ -329,6 +343,7 @@ impl Judge {
                         return Err(format!("turn {} is due at {at}, it is {now}, and everybody sleeps", turn.id));
                     }
                 }
+                check_held(&why, sleeps, stage)?;
                 let is_behind = !is_next || queue.live().count() >= most_at_once(&queue);
                 let is_said = why.contains("of its session");
                 let is_of_turn = why.starts_with(MORE_MAY_COME) || why.starts_with("the lane");
@@ -363,6 +378,31 @@ impl Judge {
         }
         self.deliveries.conclude(&mut self.store)
     }
+}
+
+fn is_session(key: &str) -> bool {
+    SESSIONS.contains(&key) || NESTED.contains(&key)
+}
+
+/// Whether a run works on a bead, or is a job's.
+fn is_of_others(run: &Run) -> bool {
+    match &run.turn {
+        Some(of) => !is_session(&of.session),
+        None => !run.bead.is_empty(),
+    }
+}
+
+/// What waits for a guard of the machine, or for another day, is not slept over.
+fn check_held(why: &str, sleeps: SignedDuration, stage: &Stage) -> Result<(), String> {
+    let most = match () {
+        () if why.starts_with("the load is") || why.contains("are free, less than") => GUARD_NOTICED,
+        () if why.contains("`budget.daily`") => stage.until_midnight() + LATE_MAX,
+        () => return Ok(()),
+    };
+    if sleeps <= most {
+        return Ok(());
+    }
+    Err(format!("a turn waits, since {why}, and everybody sleeps for {sleeps:#}"))
 }
 
 fn most_at_once(queue: &Queue) -> usize {

@@ -141,7 +141,9 @@ pub(super) fn configure(stage: &mut Stage, book: &Shared, talk: &Talk, knobs: Kn
     let step = stage.world().lock().step;
     // Whoever reads it at once may go by it before it is known to be in force.
     book.lock().lanes.push((step, talk.lanes));
-    stage.configure(talk.with(knobs));
+    let knobs = talk.with(knobs);
+    stage.world().lock().config_besides.clone_from(&knobs.more);
+    stage.configure(knobs);
 }
 
 impl Part for Speakers {
@@ -157,7 +159,7 @@ impl Part for Speakers {
             4 => {
                 let (talk, knobs) = {
                     let mut world = stage.world().lock();
-                    (Talk::draw(&mut world.rng), Knobs::draw(&mut world.rng))
+                    (Talk::draw(&mut world.rng), world.draw_knobs())
                 };
                 self.configure(stage, &talk, knobs);
             }
@@ -169,7 +171,7 @@ impl Part for Speakers {
     fn heal(&mut self, stage: &mut Stage) {
         let (talk, knobs) = {
             let mut world = stage.world().lock();
-            (Talk::draw(&mut world.rng).roomy(), Knobs::peaceful(&mut world.rng))
+            (Talk::draw(&mut world.rng).roomy(), world.draw_peaceful_knobs())
         };
         self.configure(stage, &talk, knobs);
         let stamp = stage.stamp("ann");

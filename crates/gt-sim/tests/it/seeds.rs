@@ -24,6 +24,15 @@ fn expect_kept(seeds: Range<u64>, on_disk: bool) -> Coverage {
     coverage
 }
 
+/// The same in towns of a kind.
+fn expect_kept_by(towns: Towns, seeds: Range<u64>) {
+    for seed in seeds {
+        if let Err(failure) = sim::run(Plan { towns, ..plan(seed) }) {
+            panic!("{failure}");
+        }
+    }
+}
+
 #[test]
 fn the_first_share_of_seeds_keeps_every_promise() {
     let coverage = expect_kept(0..60, false);
@@ -46,34 +55,28 @@ fn a_share_of_seeds_on_disk_keeps_every_promise() {
     expect_kept(0..12, true);
 }
 
+/// Beads, on a machine that is short of something.
+#[test]
+fn a_share_of_seeds_with_guards_keeps_every_promise() {
+    expect_kept_by(Towns::Guards, 0..12);
+}
+
 /// Towns of jobs, with clocks that jump.
 #[test]
 fn a_share_of_seeds_with_jobs_keeps_every_promise() {
-    for seed in 0..20 {
-        if let Err(failure) = sim::run(Plan { towns: Towns::Jobs, ..plan(seed) }) {
-            panic!("{failure}");
-        }
-    }
+    expect_kept_by(Towns::Jobs, 0..20);
 }
 
 /// Towns of merging, with a simulated git.
 #[test]
 fn a_share_of_seeds_with_merging_keeps_every_promise() {
-    for seed in 0..8 {
-        if let Err(failure) = sim::run(Plan { towns: Towns::Merging, ..plan(seed) }) {
-            panic!("{failure}");
-        }
-    }
+    expect_kept_by(Towns::Merging, 0..8);
 }
 
 /// Towns of sessions, with answers that are delivered.
 #[test]
 fn a_share_of_seeds_with_sessions_keeps_every_promise() {
-    for seed in 0..20 {
-        if let Err(failure) = sim::run(Plan { towns: Towns::Sessions, ..plan(seed) }) {
-            panic!("{failure}");
-        }
-    }
+    expect_kept_by(Towns::Sessions, 0..20);
 }
 
 /// Towns of heartbeats, with lists, hours and alerts.
