@@ -170,7 +170,9 @@ impl Part for Cooks {
     }
 
     fn heal(&mut self, stage: &mut Stage) {
-        NAMES.into_iter().for_each(|name| put(stage, name, Some(Recipe::whole(name))));
+        for name in NAMES {
+            put(stage, name, Some(Recipe::whole(name)));
+        }
     }
 }
 
