@@ -35,7 +35,8 @@ fn a_machine_that_recovers_during_a_pass_is_looked_at_again_soon() {
         change_after(&scenario, after, true);
         scenario.launch(Errand::Daemon);
         scenario.settle();
-        for _ in 0..4 {
+        // Each time that it is measured is a wake-up, too.
+        for _ in 0..12 {
             let now = scenario.stage.world().lock().uptime();
             let asleep = scenario.stage.next_wake().map_or(Duration::MAX, |wake| wake.saturating_sub(now));
             if scenario.running().is_empty() {

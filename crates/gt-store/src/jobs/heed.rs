@@ -47,8 +47,7 @@ fn stray(tx: &Connection, ahead: Timestamp) -> Result<Vec<Job>> {
 
 fn is_any_waiting(tx: &Connection, from: Timestamp) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM fire WHERE retry_at > ?1 AND retry_at IS NOT NULL)
-                 OR EXISTS (SELECT 1 FROM session WHERE next_at > ?1 AND next_turn IS NOT NULL)
-                 OR EXISTS (SELECT 1 FROM outbox WHERE next_at > ?1 AND state = 'waiting')";
+                 OR EXISTS (SELECT 1 FROM session WHERE next_at > ?1 AND next_turn IS NOT NULL)";
     Ok(tx.prepare_cached(sql)?.query_row([micros(from)], |row| row.get(0))?)
 }
 
@@ -57,9 +56,6 @@ fn bring_forward(tx: &Connection, by: SignedDuration, now: Timestamp, ahead: Tim
     let times = [i64::try_from(by.as_micros()).unwrap_or(i64::MAX), micros(now), micros(ahead)];
     let sql = "UPDATE fire SET retry_at = iif(retry_at - ?1 > ?3, ?2, max(retry_at - ?1, ?2)) WHERE retry_at > ?2";
     tx.prepare_cached(sql)?.execute(times)?;
-    // A receiver may ask for a pause of hours, so only that it was set back says something against those.
-    let sql = "UPDATE outbox SET next_at = max(next_at - ?1, ?2) WHERE state = 'waiting' AND next_at > ?2";
-    tx.prepare_cached(sql)?.execute([times[0], times[1]])?;
     let sql = "UPDATE turn SET due_at = iif(due_at - ?1 > ?3, ?2, max(due_at - ?1, ?2))
                WHERE state = 'waiting' AND due_at > ?2 RETURNING session";
     let mut query = tx.prepare_cached(sql)?;
