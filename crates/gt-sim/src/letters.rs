@@ -52,7 +52,7 @@ impl Letters {
                 self.owed_notices.push(words(["convoy.landed", &bead]));
                 self.landed.push((bead, text("title").to_owned()));
             }
-            "run.ended" if matches!(text("outcome"), "died" | "timed-out" | "lost") => {
+            "run.ended" if !bead.is_empty() && matches!(text("outcome"), "died" | "timed-out" | "lost") => {
                 self.owed.push(words([DEACON, &format!("RECOVERED_BEAD {bead}"), &bead]));
             }
             "bead.escalated" => {

@@ -452,7 +452,8 @@ fn set_rig(stage: &mut Stage) -> Result<(), StoreError> {
 
 /// `gt polecat stop`: the order by hand, and a process that sees to it.
 fn stop(stage: &mut Stage) -> Result<(), StoreError> {
-    let live: Vec<String> = stage.store.live_runs()?.iter().map(|run| run.id.clone()).collect();
+    let works = |run: &&gt_store::Run| !run.bead.is_empty();
+    let live: Vec<String> = stage.store.live_runs()?.iter().filter(works).map(|run| run.id.clone()).collect();
     let picked = stage.world().lock().pick(&live);
     let Some(run) = picked else { return Ok(()) };
     let Stamp { now: at, .. } = stage.stamp("ann");
