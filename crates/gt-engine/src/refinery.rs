@@ -497,10 +497,10 @@ impl<'a> Worker<'a> {
 
     fn record_merged(&mut self, repository: &Path, merges: &[Merge], commit: &str) -> Result<(), TownError> {
         let (carried, stamp) = (self.carried(repository, merges, commit)?, self.stamp());
-        self.store.record_merged(merges, commit, &carried, &stamp)?;
+        let merged = self.store.record_merged(merges, commit, &carried, &stamp)?;
         crash::point(CrashPoint::RecordedMerge);
-        self.worked.merged.extend(merges.iter().map(|merge| merge.bead.clone()));
-        self.clear_all(repository, merges);
+        self.clear_all(repository, &merged);
+        self.worked.merged.extend(merged.into_iter().map(|merge| merge.bead));
         Ok(())
     }
 

@@ -45,7 +45,9 @@ impl Live {
         let bin = fleet.home("bin");
         fs::create_dir(&bin).expect("the home is fresh");
         let program = bin.join("gt");
-        fs::copy(old, &program).expect("the old program can be copied");
+        for copy in [&program, &bin.join("gt-0.1.0")] {
+            fs::copy(&old, copy).expect("the old program can be copied");
+        }
         fs::write(fleet.home("make.sh"), include_str!("it/upgrade/make.sh")).expect("the home can be written");
         let mut make = fleet.town.command("bash");
         make.arg(fleet.home("make.sh")).arg(fleet.town.home()).stdin(Stdio::null());
@@ -67,6 +69,25 @@ impl Live {
         assert!(output.status.success(), "gt {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         output
     }
+
+    /// What the old program would read or write is refused with what to do, and stays as it is.
+    fn is_refused_by_the_old_program(&self) {
+        let all = || {
+            [["bead", "list", "--all", "--json"], ["activity", "--since", "0", "--json"]]
+                .map(|words| self.gt(&words).stdout)
+        };
+        let before = all();
+        let reads_and_writes: [&[&str]; 5] =
+            [&["status"], &["create", "Late"], &["send", "dm:anna", "late"], &["daemon", "start"], &["daemon", "run"]];
+        for arguments in reads_and_writes {
+            let mut command = self.fleet.town.command(self.fleet.home("bin/gt-0.1.0"));
+            let refused = command.args(arguments).stdin(Stdio::null()).output().expect("the program can be started");
+            let said = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(4), "gt {arguments:?}: {said}");
+            assert!(said.contains("newer") && said.contains("try: upgrade gt"), "gt {arguments:?}: {said}");
+        }
+        assert!(before == all(), "a refused command changed nothing");
+    }
 }
 
 #[test]
@@ -85,4 +106,5 @@ fn a_town_goes_on_under_the_live_daemon_keeper_and_agents_of_0_1_0() {
     live.gt(&["daemon", "restart"]);
     goes_on(fleet);
     live.gt(&["daemon", "stop"]);
+    live.is_refused_by_the_old_program();
 }

@@ -88,7 +88,7 @@ impl Worker<'_> {
                 let why = words_of_branch(&merge.id, &self.target.branch, &commits);
                 return Ok(Opened::Not(Some(format!("{} waits: {why}", merge.bead))));
             }
-            match self.git().push_branch(repository, &merge.tip, &merge.branch, REMOTE_TIMEOUT) {
+            match self.git().push_branch(repository, &merge.tip, &base.commit, &merge.branch, REMOTE_TIMEOUT) {
                 Err(error @ MergeError::Refused { .. }) => {
                     self.give_back(repository, base, merge, &Flaw::Unmergeable { said: error.to_string() })?;
                     return Ok(Opened::Not(None));
@@ -103,7 +103,9 @@ impl Worker<'_> {
             return Err(Stop::Hold("the command of `pull_request` did not say what the request is called".to_owned()));
         }
         let stamp = self.stamp();
-        self.store.record_requested(merge, &request, &stamp).map_err(TownError::from)?;
+        if !self.store.record_requested(merge, &request, &stamp).map_err(TownError::from)? {
+            return Err(Stop::Again);
+        }
         Ok(Opened::Yes)
     }
 

@@ -62,7 +62,14 @@ pub trait Git: Send + Sync {
     fn unpublished(&self, repository: &Path, commit: &str) -> Result<Vec<Titled>, MergeError>;
     fn brought(&self, repository: &Path, target: &str, base: &str, commit: &str) -> Result<Vec<String>, MergeError>;
     fn push(&self, repository: &Path, commit: &str, target: &str, timeout: Duration) -> Result<(), MergeError>;
-    fn push_branch(&self, repository: &Path, commit: &str, branch: &str, timeout: Duration) -> Result<(), MergeError>;
+    fn push_branch(
+        &self,
+        repository: &Path,
+        commit: &str,
+        base: &str,
+        branch: &str,
+        timeout: Duration,
+    ) -> Result<(), MergeError>;
 
     fn seal(&self, repository: &Path, base: &str, tip: &str, message: &str) -> Result<String, MergeError>;
     fn can_land(&self, repository: &Path, target: &str, commit: &str) -> Result<(), MergeError>;
@@ -247,8 +254,15 @@ impl Git for RealGit {
         merge::push(repository, commit, target, timeout)
     }
 
-    fn push_branch(&self, repository: &Path, commit: &str, branch: &str, timeout: Duration) -> Result<(), MergeError> {
-        merge::push_branch(repository, commit, branch, timeout)
+    fn push_branch(
+        &self,
+        repository: &Path,
+        commit: &str,
+        base: &str,
+        branch: &str,
+        timeout: Duration,
+    ) -> Result<(), MergeError> {
+        merge::push_branch(repository, commit, base, branch, timeout)
     }
 
     fn seal(&self, repository: &Path, base: &str, tip: &str, message: &str) -> Result<String, MergeError> {

@@ -54,23 +54,39 @@ fn what_was_closed_comes_back() {
     assert_eq!(yard.files(), ["file"]);
 }
 
-#[test]
-fn a_branch_that_the_origin_refuses_comes_back_and_the_others_are_asked_for() {
-    let mut yard = Yard::new(&format!("{BY_REQUEST}push = true\n"));
+/// A yard whose requests go to an origin that takes what this script of its hook lets through.
+fn yard_with_origin(hook: &str) -> Yard {
+    let yard = Yard::new(&format!("{BY_REQUEST}push = true\n"));
     fs::write(yard.home("request.sh"), COMMAND).expect("it can be written");
     git(&yard.home(""), &["clone", "--quiet", "--bare", "shop", "origin.git"]);
     git(&yard.rig, &["remote", "add", "origin", &yard.home("origin.git").display().to_string()]);
-    let hook = yard.home("origin.git").join("hooks/pre-receive");
-    let refusal = "#!/bin/sh\nread old new name; if git cat-file -e $new:a 2> /dev/null; then exit 1; fi\n";
-    fs::create_dir_all(hook.parent().expect("it has one")).expect("it can be made");
-    fs::write(&hook, refusal).expect("it can be written");
-    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let place = yard.home("origin.git").join("hooks/pre-receive");
+    fs::create_dir_all(place.parent().expect("it has one")).expect("it can be made");
+    fs::write(&place, format!("#!/bin/sh\nread old new name; {hook}\n")).expect("it can be written");
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    yard
+}
+
+#[test]
+fn a_commit_that_the_origin_refuses_comes_back_and_the_others_are_asked_for() {
+    let mut yard = yard_with_origin("if git cat-file -e $new:a 2> /dev/null; then echo no a here; exit 1; fi");
     let (refused, taken) = (yard.handed_over("a", "x", Strategy::Queue), yard.handed_over("b", "x", Strategy::Queue));
     let returned = yard.work().returned;
     assert_eq!(returned.len(), 1, "{returned:?}");
-    assert!(returned[0].1.contains("the origin refuses it"), "{returned:?}");
+    assert!(returned[0].1.contains("the origin refuses it") && returned[0].1.contains("no a here"), "{returned:?}");
     assert_eq!(yard.merge(&refused.id).state, MergeState::Returned);
     assert_eq!(yard.merge(&taken.id).state, MergeState::Requested);
+    let there = git(&yard.home("origin.git"), &["branch", "--list", "--format=%(refname:short)"]);
+    assert_eq!(there, format!("main\n{}", taken.branch), "nothing is left of the refused one");
+}
+
+#[test]
+fn an_origin_that_takes_no_such_branches_holds_the_target_and_no_agent_is_blamed() {
+    let mut yard = yard_with_origin("echo branches are named by the policy; exit 1");
+    let merge = yard.handed_over("a", "x", Strategy::Queue);
+    let held = yard.work().held.expect("it is held");
+    assert!(held.contains("branches are named by the policy"), "{held}");
+    assert_eq!(yard.merge(&merge.id).state, MergeState::Waiting);
 }
 
 #[test]

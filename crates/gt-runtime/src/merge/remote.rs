@@ -74,8 +74,15 @@ pub fn push(repository: &Path, commit: &str, target: &str, timeout: Duration) ->
 }
 
 /// Puts `commit` on a branch of ours at the origin, for a pull request. What it was before is replaced if it came from
-/// here; what others added to it is not.
-pub fn push_branch(repository: &Path, commit: &str, branch: &str, timeout: Duration) -> Result<(), MergeError> {
+/// here; what others added to it is not. If the origin refuses a new branch, it is asked whether it takes one with `base`, which it has
+/// already: if not, the branch is refused, not the commit.
+pub fn push_branch(
+    repository: &Path,
+    commit: &str,
+    base: &str,
+    branch: &str,
+    timeout: Duration,
+) -> Result<(), MergeError> {
     let commit = commit_of(repository, commit)?;
     let name = here(branch);
     let listed = bounded(Git::at(repository).args(["ls-remote", "origin", &name]), timeout)?;
@@ -90,8 +97,23 @@ pub fn push_branch(repository: &Path, commit: &str, branch: &str, timeout: Durat
     if !old.is_empty() && find_commit(repository, old)?.is_none() {
         return Err(moved(branch));
     }
-    let lease = format!("--force-with-lease={name}:{old}");
-    push_refs(repository, branch, &[lease, format!("{commit}:{name}")], timeout)
+    let put = |was: &str, commit: &str| {
+        let lease = format!("--force-with-lease={name}:{was}");
+        push_refs(repository, branch, &[lease, format!("{commit}:{name}")], timeout)
+    };
+    let pushed = put(old, &commit);
+    if !(old.is_empty() && matches!(pushed, Err(MergeError::Refused { .. }))) {
+        return pushed;
+    }
+    match put("", base) {
+        Err(MergeError::Refused { said }) => Err(MergeError::Closed { said }),
+        Ok(()) => {
+            // An origin that lets nobody delete keeps a branch that has nothing new.
+            let _: Result<(), MergeError> = put(base, "");
+            pushed
+        }
+        other => other,
+    }
 }
 
 fn push_refs(repository: &Path, branch: &str, what: &[String], timeout: Duration) -> Result<(), MergeError> {
@@ -131,14 +153,16 @@ fn rejection(why: &str, stderr: &str) -> MergeError {
     }
     match words.iter().find(|line| is_closed(line)) {
         Some(line) => MergeError::Closed { said: format!("{why}: {line}") },
-        None => MergeError::Refused { said: [&[why], &words[..]].concat().join("\n") },
+        None if words.is_empty() => MergeError::Refused { said: why.to_owned() },
+        // Its first words are on the first line, which is shown where only one is.
+        None => MergeError::Refused { said: format!("{why}: {}", words.join("\n")) },
     }
 }
 
 /// Nobody may push to that branch, or the origin cannot take anything. Hosts say the first in words of their own, and leave
 /// it to git to say that a hook declined.
 fn is_closed(said: &str) -> bool {
-    const SAID: [&str; 9] = [
+    const SAID: [&str; 12] = [
         "protected branch",
         "branch is currently checked out",
         "not allowed to push",
@@ -148,6 +172,9 @@ fn is_closed(said: &str) -> bool {
         "disk quota exceeded",
         "read-only file system",
         "permission denied",
+        "creations being restricted",
+        "cannot lock ref",
+        "failed to update ref",
     ];
     let said = said.to_ascii_lowercase();
     SAID.iter().any(|known| said.contains(known))

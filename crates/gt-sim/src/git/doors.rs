@@ -375,7 +375,15 @@ impl Git for Around {
         })
     }
 
-    fn push_branch(&self, repository: &Path, commit: &str, branch: &str, _: Duration) -> Result<(), MergeError> {
+    /// This origin takes every branch, and refuses commits.
+    fn push_branch(
+        &self,
+        repository: &Path,
+        commit: &str,
+        _base: &str,
+        branch: &str,
+        _: Duration,
+    ) -> Result<(), MergeError> {
         self.remote_fault()?;
         self.ask_git("push", |git| git.push(repository, commit, branch, true, By::Refinery))?;
         self.remote_fault()?;

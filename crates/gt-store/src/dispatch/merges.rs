@@ -226,22 +226,24 @@ impl Store {
     }
 
     /// Records that these are part of their target by now; closes their beads. Those that they are the reworks of are closed with
-    /// them if they are among `carried`, whose commits are there too, or were replaced. Returns what became ready.
+    /// them if they are among `carried`, whose commits are there too, or were replaced. Returns those of which it is recorded: the others
+    /// were decided against, or are about another commit by now.
     pub fn record_merged(
         &mut self,
         merges: &[Merge],
         commit: &str,
         carried: &[String],
         stamp: &Stamp,
-    ) -> std::result::Result<Vec<String>, StoreError> {
+    ) -> std::result::Result<Vec<Merge>, StoreError> {
         self.write(stamp, |tx| {
-            let mut became_ready = Vec::new();
+            let mut merged = Vec::new();
             for merge in merges {
                 if let Some(merge) = as_known(tx, merge)? {
-                    became_ready.extend(landed::record(tx, &merge, commit, carried, stamp)?);
+                    landed::record(tx, &merge, commit, carried, stamp)?;
+                    merged.push(merge);
                 }
             }
-            Ok(became_ready)
+            Ok(merged)
         })
     }
 
@@ -284,19 +286,20 @@ impl Store {
         })
     }
 
-    /// Remembers that a pull request asks for a merge.
+    /// Remembers that a pull request asks for a merge; `false`: it does not wait any more, or for another commit.
     pub fn record_requested(
         &mut self,
         merge: &Merge,
         request: &str,
         stamp: &Stamp,
-    ) -> std::result::Result<(), StoreError> {
+    ) -> std::result::Result<bool, StoreError> {
         self.write(stamp, |tx| {
             let Some(merge) = as_known(tx, merge)?.filter(|merge| merge.state == MergeState::Waiting) else {
-                return Ok(());
+                return Ok(false);
             };
             tx.execute("UPDATE merge SET state = 'requested', request = ?2 WHERE id = ?1", [&merge.id, request])?;
-            append(tx, EventType::MergeRequested, &merge, &json!({ "request": request }), stamp)
+            append(tx, EventType::MergeRequested, &merge, &json!({ "request": request }), stamp)?;
+            Ok(true)
         })
     }
 

@@ -170,10 +170,10 @@ fn a_push_that_is_overtaken_while_it_is_taken_changes_nothing() {
 fn a_push_that_the_origin_does_not_want_says_why() {
     let yard = Yard::with_origin();
     let work = yard.work("gt/one", "work", "done\n");
-    write_hook(&yard.path("origin.git"), "pre-receive", "echo 'main is protected'; exit 1");
+    write_hook(&yard.path("origin.git"), "pre-receive", "echo first; echo 'main is protected'; exit 1");
     match push(&yard.rig, &work, "main", LONG) {
         Err(MergeError::Refused { said }) => {
-            assert!(said.contains("pre-receive hook declined") && said.ends_with("\nmain is protected"), "{said}");
+            assert_eq!(said, "[remote rejected] (pre-receive hook declined): first\nmain is protected");
         }
         other => panic!("the hook does not want it, but: {other:?}"),
     }
@@ -210,16 +210,17 @@ fn what_hosts_say_of_a_branch_that_is_not_pushed_to_is_understood() {
 #[test]
 fn a_branch_of_ours_is_replaced_there_unless_somebody_added_to_it() {
     let yard = Yard::with_origin();
+    let base = yard.tip("main");
     let (one, two) = (yard.work("gt/one", "work", "1\n"), yard.work("gt/two", "work", "2\n"));
     for commit in [&one, &one, &two] {
-        push_branch(&yard.rig, commit, "gt/request", LONG).unwrap();
+        push_branch(&yard.rig, commit, &base, "gt/request", LONG).unwrap();
         assert_eq!(&git(&yard.path("origin.git"), &["rev-parse", "gt/request"]), commit);
     }
     let other = yard.other();
     git(&other, &["checkout", "--quiet", "gt/request"]);
     let theirs = commit(&other, "review", "better\n");
     git(&other, &["push", "--quiet", "origin", "gt/request"]);
-    assert!(matches!(push_branch(&yard.rig, &one, "gt/request", LONG), Err(MergeError::Moved { .. })));
+    assert!(matches!(push_branch(&yard.rig, &one, &base, "gt/request", LONG), Err(MergeError::Moved { .. })));
     assert_eq!(git(&yard.path("origin.git"), &["rev-parse", "gt/request"]), theirs);
 }
 

@@ -23,28 +23,21 @@ pub(super) fn returned_for(tx: &Connection, rework: Key) -> Result<Vec<Merge>> {
     select(tx, "merge.rework = ?1 AND merge.state = 'returned' ORDER BY merge.place", [rework])
 }
 
-/// Records a merge as part of its target, with what it is the rework of. Returns what became ready.
-pub(super) fn record(
-    tx: &Connection,
-    merge: &Merge,
-    commit: &str,
-    carried: &[String],
-    stamp: &Stamp,
-) -> Result<Vec<String>> {
+/// Records a merge as part of its target, with what it is the rework of.
+pub(super) fn record(tx: &Connection, merge: &Merge, commit: &str, carried: &[String], stamp: &Stamp) -> Result<()> {
     mark_merged(tx, merge, commit, stamp)?;
     append(tx, EventType::MergeLanded, merge, &json!({ "commit": commit }), stamp)?;
     let short = commit.get(..SHORT).unwrap_or(commit);
     let in_commit = format!("merged in {short}");
-    let mut became_ready = Vec::new();
     // Before the rework is closed, so that nothing becomes ready or starts in between.
     for older in returned_for(tx, merge.key)? {
         if carried.contains(&older.id) || gt_core::defect!("left-out-counts-as-merged") {
             mark_merged(tx, &older, commit, stamp)?;
-            became_ready.extend(close(tx, older.key, merge, &in_commit, None, stamp)?);
+            close(tx, older.key, merge, &in_commit, None, stamp)?;
         } else if let Some(why) = &merge.replaces {
             let by = format!("replaced by {}", merge.bead);
             mark_replaced(tx, &older, &format!("{by}: {why}"), stamp)?;
-            became_ready.extend(close(tx, older.key, merge, &format!("{by}, {in_commit}: {why}"), None, stamp)?);
+            close(tx, older.key, merge, &format!("{by}, {in_commit}: {why}"), None, stamp)?;
         } else {
             let why = format!(
                 "{} was merged without its commits; merge them with `gt refinery retry {}`",
@@ -55,8 +48,7 @@ pub(super) fn record(
     }
     let note: Option<String> =
         tx.prepare_cached("SELECT note FROM run WHERE id = ?1")?.query_row([&merge.run], |row| row.get(0))?;
-    became_ready.extend(close(tx, merge.key, merge, &in_commit, note.as_deref(), stamp)?);
-    Ok(became_ready)
+    close(tx, merge.key, merge, &in_commit, note.as_deref(), stamp)
 }
 
 fn mark_merged(tx: &Connection, merge: &Merge, commit: &str, stamp: &Stamp) -> Result<()> {
@@ -76,18 +68,11 @@ fn mark_replaced(tx: &Connection, merge: &Merge, reason: &str, stamp: &Stamp) ->
 }
 
 /// Closes a bead because a merge has landed; one that is closed already is merged from now on.
-fn close(
-    tx: &Connection,
-    key: Key,
-    merge: &Merge,
-    reason: &str,
-    note: Option<&str>,
-    stamp: &Stamp,
-) -> Result<Vec<String>> {
+fn close(tx: &Connection, key: Key, merge: &Merge, reason: &str, note: Option<&str>, stamp: &Stamp) -> Result<()> {
     let mut bead = rows::load(tx, key)?;
     let was_open = bead.status.is_active();
     if !was_open && bead.status != Status::Closed {
-        return Ok(Vec::new()); // somebody has deleted it
+        return Ok(()); // somebody has deleted it
     }
     let (rig, polecat): (String, String) = tx
         .prepare_cached("SELECT rig, polecat FROM run WHERE id = ?1")?
@@ -107,7 +92,8 @@ fn close(
         let data = json!({ "title": bead.title, "to": "closed", "reason": reason, "merge": merge.id });
         events::append_of_run(tx, stamp, EventType::BeadClosed, &bead.id, &merge.run, &data)?;
     }
-    ledger.flush()
+    ledger.flush()?;
+    Ok(())
 }
 
 fn capitalised(reason: &str) -> String {

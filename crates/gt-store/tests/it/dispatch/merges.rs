@@ -65,6 +65,7 @@ impl Yard {
         self.end(&run);
     }
 
+    /// What becomes ready when it is merged.
     fn merged(&mut self, id: &str) -> Vec<String> {
         self.merged_with(id, &[])
     }
@@ -72,8 +73,9 @@ impl Yard {
     /// The same for a rework with which the target has the commits of these.
     fn merged_with(&mut self, id: &str, carried: &[&str]) -> Vec<String> {
         let (stamp, carried) = (self.stamp(), carried.iter().map(|&id| id.to_owned()).collect::<Vec<_>>());
-        let merge = self.merge(id);
-        self.store.record_merged(&[merge], "0123456789abcdef", &carried, &stamp).expect("it is recorded")
+        let (merge, before) = (self.merge(id), self.ready());
+        self.store.record_merged(&[merge], "0123456789abcdef", &carried, &stamp).expect("it is recorded");
+        self.ready().into_iter().filter(|bead| !before.contains(bead)).collect()
     }
 
     fn give_back(&mut self, id: &str, flaw: &Flaw) -> ReturnedAs {

@@ -25,7 +25,7 @@ fn a_request_for_a_merge_that_is_over_is_not_recorded() {
         verb(&mut yard);
         let (seq, stamp) = (yard.store.last_event().expect("the log answers"), yard.stamp());
         let merge = yard.merge("mr-1");
-        yard.store.record_requested(&merge, "https://forge.example/1", &stamp).expect("it is no error");
+        assert!(!yard.store.record_requested(&merge, "https://forge.example/1", &stamp).expect("it is no error"));
         let merge = yard.merge("mr-1");
         assert_eq!((merge.state, merge.request), (state, None));
         assert_eq!(yard.told_since(seq), Vec::<String>::new(), "{state:?}");
@@ -40,7 +40,8 @@ fn a_request_is_recorded_once() {
     let stamp = yard.stamp();
     for request in ["first", "second"] {
         let merge = yard.merge("mr-1");
-        yard.store.record_requested(&merge, request, &stamp).expect("it is no error");
+        let is_recorded = yard.store.record_requested(&merge, request, &stamp).expect("it is no error");
+        assert_eq!(is_recorded, request == "first");
         let merge = yard.merge("mr-1");
         assert_eq!((merge.state, merge.request.as_deref()), (MergeState::Requested, Some("first")));
     }
@@ -58,9 +59,9 @@ fn what_became_of_a_commit_does_not_count_for_the_one_that_took_its_place() {
     let returned = yard.store.return_merge(&old, &conflict(), None, &policy, &stamp).expect("it is no error");
     assert_eq!(returned, ReturnedAs::Over);
     assert!(!yard.store.begin_landing(slice::from_ref(&old), &[], &stamp).expect("it answers"));
-    yard.store.record_requested(&old, "https://forge.example/1", &stamp).expect("it is no error");
-    let freed = yard.store.record_merged(slice::from_ref(&old), "0123456789abcdef", &[], &stamp);
-    assert_eq!(freed.expect("it is no error"), Vec::<String>::new());
+    assert!(!yard.store.record_requested(&old, "https://forge.example/1", &stamp).expect("it is no error"));
+    let merged = yard.store.record_merged(slice::from_ref(&old), "0123456789abcdef", &[], &stamp);
+    assert_eq!(merged.expect("it is no error"), []);
     let merge = yard.merge("mr-1");
     assert_eq!((merge.state, merge.tip.as_str()), (MergeState::Waiting, "another commit"));
     assert_eq!(yard.told_since(seq), Vec::<String>::new());
