@@ -45,8 +45,12 @@ pub(crate) fn recover(town: &Town, interrupted: &End) -> Result<(), String> {
     await_none(PATROL_MAX, interrupted, || [needs(town), findings(town), worktrees(town), strays(town)].concat())
 }
 
+/// The longest wait, in times that nothing may happen: a town that goes on, but only ever so slowly, has lost something, too.
+const TIMES_MAX: u32 = 3;
+
 /// Waits for as long as less and less is missing.
 fn await_none(at_most: Duration, interrupted: &End, missing: impl Fn() -> Vec<String>) -> Result<(), String> {
+    let last = Instant::now() + at_most * TIMES_MAX;
     let (mut deadline, mut fewest) = (Instant::now() + at_most, usize::MAX);
     loop {
         let missing = missing();
@@ -54,13 +58,13 @@ fn await_none(at_most: Duration, interrupted: &End, missing: impl Fn() -> Vec<St
             return Ok(());
         }
         if missing.len() < fewest {
-            (deadline, fewest) = (Instant::now() + at_most, missing.len());
+            (deadline, fewest) = (last.min(Instant::now() + at_most), missing.len());
         }
         if Instant::now() > deadline {
             let n = missing.len();
             let shown: Vec<String> = missing.into_iter().take(NAMES_MAX).collect();
             let more = if n > NAMES_MAX { format!("\n    … and {} more", n - NAMES_MAX) } else { String::new() };
-            return Err(format!("for {at_most:?}:\n    {}{more}", shown.join("\n    ")));
+            return Err(format!("for {at_most:?} or longer:\n    {}{more}", shown.join("\n    ")));
         }
         interrupted.wait(LOOK);
     }

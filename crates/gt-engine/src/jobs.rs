@@ -125,7 +125,7 @@ pub fn beat_now(town: &Town, settings: &Settings, beat: &Beat) -> BeatWord {
 pub fn active_hours(settings: &Settings) -> Option<(heartbeat::Hours, TimeZone, String)> {
     let Some(Value::ActiveHours(hours)) = settings.config.value("heartbeat.active_hours") else { return None };
     let named = settings.config.text("heartbeat.tz");
-    let zone = named.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(TimeZone::system);
+    let zone = named.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| settings.machine_zone());
     let name = zone.iana_name().unwrap_or("this machine's time").to_owned();
     Some((heartbeat::Hours { start: hours.start, end: hours.end }, zone, name))
 }

@@ -144,7 +144,11 @@ impl Settings {
 
     /// The policy, with the guards that the machine trips right now, and its time zone.
     pub fn policy(&self, town: &Path) -> Policy {
-        Policy { guards: self.guards(town), zone: self.gauge.zone(), ..self.policy.clone() }
+        Policy { guards: self.guards(town), zone: self.machine_zone(), ..self.policy.clone() }
+    }
+
+    pub(crate) fn machine_zone(&self) -> TimeZone {
+        self.gauge.zone()
     }
 
     fn guards(&self, town: &Path) -> Vec<Guard> {

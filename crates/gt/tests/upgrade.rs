@@ -84,7 +84,10 @@ impl Live {
             let refused = command.args(arguments).stdin(Stdio::null()).output().expect("the program can be started");
             let said = String::from_utf8_lossy(&refused.stderr);
             assert_eq!(refused.status.code(), Some(4), "gt {arguments:?}: {said}");
-            assert!(said.contains("newer") && said.contains("try: upgrade gt"), "gt {arguments:?}: {said}");
+            assert!(
+                said.contains("was written by a newer gt") && said.contains("hint: use the newer gt"),
+                "gt {arguments:?}: {said}"
+            );
         }
         assert!(before == all(), "a refused command changed nothing");
     }

@@ -33,19 +33,22 @@ fn build(folder: &Path, program: &Path) -> Result<(), String> {
     let commit = commit()?;
     let source = folder.join("source");
     fs::create_dir_all(&source).map_err(|error| format!("cannot make {}: {error}", source.display()))?;
-    let archive = format!("git archive {commit} | tar -x -C \"$0\"");
-    run(Command::new("sh").args(["-c", &archive]).arg(absolute(&source)?).current_dir(workspace()))?;
+    let archive = absolute(folder)?.join("source.tar");
+    run(Command::new("git").args(["archive", "--output"]).arg(&archive).arg(&commit).current_dir(workspace()))?;
+    run(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&source))?;
     eprintln!("xtask: building gt 0.1.0 from {commit}");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = absolute(folder)?.join("target");
     run(Command::new(cargo).args(["build", "--package", "gt"]).current_dir(&source).env("CARGO_TARGET_DIR", &built))?;
-    let copied = fs::copy(built.join("debug/gt"), program);
-    copied.map(|_| ()).map_err(|error| format!("cannot copy to {}: {error}", program.display()))
+    // Under its name it is whole, wherever this is interrupted.
+    let half = program.with_extension("half");
+    let copied = fs::copy(built.join("debug/gt"), &half).and_then(|_| fs::rename(&half, program));
+    copied.map_err(|error| format!("cannot copy to {}: {error}", program.display()))
 }
 
 fn commit() -> Result<String, String> {
     let mut log = Command::new("git");
-    log.args(["log", "--diff-filter=A", "--format=%P", "--", FIRST_AFTER]).current_dir(workspace());
+    log.args(["log", "--max-count=1", "--diff-filter=A", "--format=%P", "--", FIRST_AFTER]).current_dir(workspace());
     let output = log.output().map_err(|error| format!("git cannot be started: {error}"))?;
     let parents = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if parents.is_empty() {

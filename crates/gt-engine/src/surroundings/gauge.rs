@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
+/// Where a machine has its time zone. One without it keeps UTC.
+const LOCALTIME: &str = "/etc/localtime";
+
 /// The figures that guards go by.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Figures {
@@ -26,7 +29,7 @@ pub trait Gauge: Debug + Send + Sync {
 
     fn measure(&self, town: &Path) -> Figures;
 
-    /// The time zone by which a day begins.
+    /// The time zone by which a day begins. It is the machine's and not that of `TZ`, so that all processes on it agree.
     fn zone(&self) -> TimeZone;
 }
 
@@ -52,7 +55,8 @@ impl Gauge for ThisMachine {
     }
 
     fn zone(&self) -> TimeZone {
-        TimeZone::system()
+        let machines = || TimeZone::tzif("", &std::fs::read(LOCALTIME).ok()?).ok();
+        machines().unwrap_or(TimeZone::UTC)
     }
 }
 

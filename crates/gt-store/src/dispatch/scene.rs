@@ -69,12 +69,11 @@ fn living(tx: &Connection, host: &str, now: Timestamp) -> Result<(Vec<Live>, Vec
 pub(crate) fn budget_guard(tx: &Connection, policy: &Policy, now: Timestamp) -> Result<Option<Guard>> {
     let Some(limit) = policy.daily_micros else { return Ok(None) };
     // Each in whole millionths: a sum of fractions may fall short of what it is.
-    let uncounted = if gt_core::defect!("budget-counts-what-has-ended") { "working" } else { "" };
-    let spent: i64 = tx
-        .prepare_cached(
-            "SELECT coalesce(sum(CAST(round(cost * 1e6) AS INTEGER)), 0) FROM run WHERE cost_at >= ?1 AND state <> ?2",
-        )?
-        .query_row(params![micros(policy.day(now).0), uncounted], |row| row.get(0))?;
+    let mut sql = "SELECT coalesce(sum(CAST(round(cost * 1e6) AS INTEGER)), 0) FROM run WHERE cost_at >= ?1".to_owned();
+    if gt_core::defect!("budget-counts-what-has-ended") {
+        sql += " AND state <> 'working'";
+    }
+    let spent: i64 = tx.prepare_cached(&sql)?.query_row([micros(policy.day(now).0)], |row| row.get(0))?;
     Ok((spent >= limit).then(|| {
         let [spent, limit] = [spent, limit].map(|micros| micros as f64 / 1e6);
         let message = format!(

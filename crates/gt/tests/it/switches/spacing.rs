@@ -179,6 +179,12 @@ fn starts_per_second_spreads_the_starts() {
     assert_spaced(&events, 2, SignedDuration::from_millis(900));
 }
 
+/// A time zone in which it is midnight, as `TZ` has it.
+fn zone_at_midnight() -> String {
+    let left = 24 * 3600 - Timestamp::now().as_second().rem_euclid(24 * 3600);
+    format!("XXX-{}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60)
+}
+
 #[test]
 fn the_daily_budget_holds_what_comes_after_it_is_spent() {
     let fleet = Fleet::with_cap(1, "gt done --cost 1.50");
@@ -188,6 +194,9 @@ fn the_daily_budget_holds_what_comes_after_it_is_spent() {
     fleet.start_daemon();
     fleet.until_events("run.ended", Some("gt-a"), 1);
     let held = fleet.town.gt(["explain", "gt-b"]);
+    // Where it is midnight now the day has just begun, but a town has one day for all who look at it.
+    let elsewhere = fleet.town.call(["explain", "gt-b"]).env("TZ", zone_at_midnight()).run();
+    assert_eq!(elsewhere.stdout, held.stdout);
     let run = fleet.town.gt(["scheduler", "run"]);
     assert_eq!(run.code, 5, "{run}");
     fleet.set("budget.daily", "10");
