@@ -2,14 +2,15 @@
 //!
 //! Git writes files, then the index, then moves the branch. Before it begins, the commit is noted in a file beside the index, and the
 //! files it changes are seen to have no uncommitted work. So as long as that note is there, a file or an entry of the index
-//! that is as in the noted commit is ours; everything else is somebody's work and stays.
+//! that is as in the noted commit is ours, and so is what git had begun to write before it ended; everything else is a person's work
+//! and stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -47,6 +48,7 @@ pub(super) fn forward(path: &Path, target: &str, old: Option<&str>, commit: &str
     let plainly = ["merge", "--quiet", "--ff-only", ignored, "--no-autostash", "--no-stat", "--no-squash"];
     let asked = Git::without_hooks_at(path).args(["-c", "submodule.recurse=false"]).args(plainly);
     let merged = asked.args(["--no-verify-signatures", commit]).output()?;
+    note.mark_ended();
     let now = find_commit(path, &here(target))?;
     if now.as_deref() == Some(commit) {
         return note.remove();
@@ -54,7 +56,7 @@ pub(super) fn forward(path: &Path, target: &str, old: Option<&str>, commit: &str
     if now.as_deref() != old || merged.status.success() {
         return Err(moved(target));
     }
-    if !Leftover::of(path, commit)?.is_nothing() {
+    if !Leftover::of(path, commit, &note)?.is_nothing() {
         return Err(MergeError::HalfWay { path: path.to_owned(), why: obstacle(&merged) });
     }
     note.remove()?;
@@ -97,7 +99,7 @@ pub fn resume(repository: &Path, target: &str, is_wanted: bool) -> Result<Option
         note.remove()?;
         return Ok(None);
     }
-    let left = Leftover::of(&path, &commit)?;
+    let left = Leftover::of(&path, &commit, &note)?;
     if left.is_nothing() {
         note.remove()?;
         return Ok(None);
@@ -107,7 +109,10 @@ pub fn resume(repository: &Path, target: &str, is_wanted: bool) -> Result<Option
         swap(&path, target, left.tip.as_deref(), &commit)?;
         Resumed::Finished
     } else {
-        left.undo()?;
+        note.mark_begun();
+        let undone = left.undo();
+        note.mark_ended();
+        undone?;
         Resumed::Undone
     };
     note.remove()?;
@@ -138,7 +143,7 @@ fn overwritten(said: &str) -> Vec<String> {
     files.into_iter().collect()
 }
 
-/// The file that says which commit a checkout is being moved to.
+/// The file that says which commit a checkout is being moved to. It is made read-only when git has ended, which no full disk prevents.
 struct Note(PathBuf);
 
 impl Note {
@@ -160,6 +165,25 @@ impl Note {
             Ok(draft)
         });
         draft.and_then(Draft::publish).map_err(io_error("write", &self.0))
+    }
+
+    fn mark_begun(&self) {
+        self.allow(0o600);
+    }
+
+    fn mark_ended(&self) {
+        self.allow(0o400);
+    }
+
+    /// Where that fails, nobody knows when git ended, as after a crash.
+    fn allow(&self, mode: u32) {
+        fs::set_permissions(&self.0, fs::Permissions::from_mode(mode)).unwrap_or_default();
+    }
+
+    /// When git ended, if that is known: what is written later is not its.
+    fn ended_at(&self) -> Option<[i64; 2]> {
+        let found = fs::symlink_metadata(&self.0).ok().filter(|found| found.permissions().readonly())?;
+        Some([found.ctime(), found.ctime_nsec()])
     }
 
     fn remove(&self) -> Result<(), MergeError> {
@@ -203,7 +227,8 @@ struct Leftover<'a> {
 }
 
 impl<'a> Leftover<'a> {
-    fn of(path: &'a Path, commit: &str) -> Result<Leftover<'a>, MergeError> {
+    fn of(path: &'a Path, commit: &str, note: &Note) -> Result<Leftover<'a>, MergeError> {
+        let ended_at = note.ended_at();
         let (tip, root) = (find_commit(path, "HEAD")?, top(path)?);
         let base = match &tip {
             Some(tip) => merge_base(path, tip, commit)?,
@@ -229,7 +254,9 @@ impl<'a> Leftover<'a> {
             if index == Found::New {
                 staged.push(change.clone());
             }
+            let is_later = |seen: Seen| ended_at.is_some_and(|ended_at| seen.times[2..] > ended_at[..]);
             match disk {
+                Found::Part if seen.is_some_and(is_later) => {}
                 Found::Sparse if index == Found::New => sparse.push(change),
                 Found::New | Found::Part => files.push((change, seen)),
                 _ => {}

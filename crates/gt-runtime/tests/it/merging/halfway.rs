@@ -267,6 +267,23 @@ fn a_file_that_git_is_told_to_overlook_is_put_back_too_and_keeps_its_mark() {
     }
 }
 
+/// An empty file could be one that git had begun to write, but this git has ended before.
+#[test]
+fn an_empty_file_that_a_person_makes_after_git_has_ended_stays() {
+    let (yard, base, work) = yard_with_work();
+    git(&yard.rig, &["config", "filter.mortal.smudge", "kill -9 $PPID; cat"]);
+    fs::write(yard.rig.join(".git/info/attributes"), "changed filter=mortal\n").unwrap();
+    assert!(matches!(land(&yard.rig, "main", &base, &work), Err(MergeError::HalfWay { .. })));
+    fs::remove_file(yard.rig.join(".git/index.lock")).unwrap();
+    fs::remove_file(yard.rig.join(".git/info/attributes")).unwrap();
+    let mine = yard.rig.join("new/added");
+    assert!(!mine.exists(), "git had not come to it");
+    fs::create_dir_all(yard.rig.join("new")).unwrap();
+    fs::write(&mine, "").unwrap();
+    assert_eq!(resumed(&yard, true), Some(Resumed::Undone));
+    assert_eq!((yard.tip("main"), status(&yard), text(mine)), (base, vec!["?? new/added".to_owned()], String::new()));
+}
+
 /// Somebody saves a file while others are put back.
 #[test]
 fn what_somebody_saves_while_files_are_put_back_stays() {
