@@ -11,7 +11,7 @@ use crate::jobs_clock::{Clock, DAY, MINUTE, SECOND, beat, every, time, to};
 use crate::town::file;
 use crate::yard::{asked, rig};
 
-const NAME: &str = "heartbeat:claude";
+pub(crate) const NAME: &str = "heartbeat:claude";
 
 /// Of these agents, every so many minutes.
 fn beats(agents: &[&str], minutes: i64) -> Beats {
@@ -24,7 +24,7 @@ fn keep(clock: &mut Clock, wanted: &Beats) -> bool {
 }
 
 /// A town in which Claude's heart beats every half hour, and tells whom this says.
-fn beating(target: &str) -> Clock {
+pub(crate) fn beating(target: &str) -> Clock {
     let mut clock = Clock::new();
     let wanted = Beats { beats: vec![Beat { target: target.to_owned(), ..beat("claude") }], ..beats(&[], 30) };
     assert!(keep(&mut clock, &wanted));
