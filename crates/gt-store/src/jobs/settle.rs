@@ -83,7 +83,7 @@ pub(crate) fn is_hopeless(tx: &Connection, fire: i64) -> Result<()> {
 
 /// That an attempt has ended; what is to be delivered is returned.
 pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Result<Option<Answer>> {
-    let Some(fire) = log::by_id(tx, attempt.fire)?.filter(|fire| fire.status == FireStatus::Running) else {
+    let Some(mut fire) = log::by_id(tx, attempt.fire)?.filter(|fire| fire.status == FireStatus::Running) else {
         return Ok(None);
     };
     let job = by_id(tx, fire.job_id)?;
@@ -92,6 +92,7 @@ pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Re
         name_run(tx, fire.id, run)?;
         count_usage(tx, fire.id, run)?;
     }
+    fire.run = attempt.run.map(str::to_owned); // the row may still name the run of an earlier attempt
     let status = match attempt.outcome {
         TurnOutcome::Done => FireStatus::Ok,
         TurnOutcome::Cancelled => FireStatus::Cancelled,
