@@ -14,12 +14,12 @@ use crate::yard::{asked, rig};
 pub(crate) const NAME: &str = "heartbeat:claude";
 
 /// Of these agents, every so many minutes.
-fn beats(agents: &[&str], minutes: i64) -> Beats {
+pub(crate) fn beats(agents: &[&str], minutes: i64) -> Beats {
     let beats = agents.iter().map(|agent| beat(agent)).collect();
     Beats { is_on: true, interval: SignedDuration::from_mins(minutes), beats }
 }
 
-fn keep(clock: &mut Clock, wanted: &Beats) -> bool {
+pub(crate) fn keep(clock: &mut Clock, wanted: &Beats) -> bool {
     clock.does(|store, stamp| store.keep_beats(wanted, stamp)).expect("they are kept")
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn beating(target: &str) -> Clock {
 }
 
 /// The next beat comes, and is answered so; says what is known of its delivery.
-fn says(clock: &mut Clock, reply: &str) -> String {
+pub(crate) fn says(clock: &mut Clock, reply: &str) -> String {
     clock.town.now = clock.job(NAME).next_at.expect("it beats");
     assert_eq!(clock.fire().n_fired, 1, "{:?}", clock.last(NAME));
     clock.run_one(reply);

@@ -1,10 +1,11 @@
 //! What jobs need stays, however short `retention.messages` is. // SPEC H1, K4
 
-use gt_core::job::FireStatus;
-use gt_store::BeatWord;
+use gt_core::job::{Beat, FireStatus};
+use gt_store::{BeatWord, Ended};
 
-use crate::jobs_beats::{NAME, beating};
-use crate::jobs_clock::{Clock, SECOND, every, time};
+use crate::jobs_beats::{NAME, beating, beats, keep, says};
+use crate::jobs_clock::{Clock, DAY, SECOND, beat, every, time};
+use crate::yard::ended;
 
 /// Forgets all that ended before now.
 fn prune(clock: &mut Clock) {
@@ -53,4 +54,43 @@ fn a_retry_whose_turn_is_gone_is_left_out_and_other_jobs_go_on() {
     assert_eq!(clock.run_one("yes").text, "x");
     let fire = clock.fires(NAME).remove(0);
     assert_eq!((fire.status, fire.error.as_deref()), (FireStatus::Skipped, Some("it is night")));
+}
+
+#[test]
+fn what_was_told_within_a_day_is_known_however_little_is_kept() {
+    let mut clock = beating("tg:7");
+    assert_eq!(says(&mut clock, "the sky falls"), "waiting");
+    let parcel = clock.town.store.due_parcels("tg", clock.town.now, 9).expect("it answers").remove(0);
+    clock.does(|store, stamp| store.delivered(parcel.id, stamp)).expect("it is recorded");
+    clock.town.now += SECOND;
+    prune(&mut clock);
+    assert_eq!(says(&mut clock, "the earth quakes"), "waiting");
+    clock.town.now += SECOND;
+    prune(&mut clock);
+    assert_eq!(says(&mut clock, "the sky falls"), "repeated");
+    clock.town.now = time("00:30") + DAY + SECOND;
+    prune(&mut clock);
+    assert_eq!(clock.log(NAME), ["01:00 ok"], "only what still counts is kept");
+}
+
+#[test]
+fn an_answer_whose_end_was_not_seen_is_not_told_again_after_another() {
+    let mut clock = beating("tg:7");
+    clock.fire_at("00:30");
+    let run = clock.start_one().run;
+    clock.end(Ended { code: None, reply: Some("the sky falls".to_owned()), ..ended(&run) });
+    assert!(clock.outbox()[0].contains("may be incomplete"), "{:?}", clock.outbox());
+    assert_eq!(says(&mut clock, "the earth quakes"), "waiting");
+    assert_eq!(says(&mut clock, "the sky falls"), "repeated");
+}
+
+#[test]
+fn what_was_told_is_known_though_another_answer_counts_as_an_alert_by_now() {
+    let mut clock = beating("tg:7");
+    let long = "x".repeat(301);
+    assert_eq!(says(&mut clock, &format!("HEARTBEAT_OK {long}")), "waiting");
+    let more = Beat { target: "tg:7".to_owned(), ack_max_chars: 1000, ..beat("claude") };
+    keep(&mut clock, &gt_store::Beats { beats: vec![more], ..beats(&[], 30) });
+    assert_eq!(says(&mut clock, "the earth quakes"), "waiting");
+    assert_eq!(says(&mut clock, &long), "repeated");
 }
