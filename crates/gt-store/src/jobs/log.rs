@@ -201,8 +201,10 @@ impl Store {
     }
 }
 
-/// Fires that ended before a time and are no longer needed. What was told since another time is: it is not told again.
-const PRUNABLE: &str = "ended_at < ?1 AND ended_at IS NOT NULL AND (told IS NULL OR ended_at < ?2)";
+/// Fires that ended before a time and are no longer needed. What was told since another time is: it is not told again. So is what
+/// waits to be delivered: an alert that is given up becomes a letter.
+const PRUNABLE: &str = "ended_at < ?1 AND ended_at IS NOT NULL AND (told IS NULL OR ended_at < ?2)
+    AND delivery IS NOT 'waiting'";
 
 /// Adds the attempts before the last one.
 fn tell_earlier(tx: &Connection, fire: &mut Fire) -> Result<()> {

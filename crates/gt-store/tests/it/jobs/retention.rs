@@ -4,7 +4,7 @@ use gt_core::job::{Beat, FireStatus};
 use gt_store::{BeatWord, Ended};
 
 use crate::jobs_beats::{NAME, beating, beats, keep, says};
-use crate::jobs_clock::{Clock, DAY, SECOND, beat, every, time};
+use crate::jobs_clock::{Clock, DAY, MINUTE, SECOND, beat, every, time};
 use crate::yard::ended;
 
 /// Forgets all that ended before now.
@@ -93,4 +93,18 @@ fn what_was_told_is_known_though_another_answer_counts_as_an_alert_by_now() {
     keep(&mut clock, &gt_store::Beats { beats: vec![more], ..beats(&[], 30) });
     assert_eq!(says(&mut clock, "the earth quakes"), "waiting");
     assert_eq!(says(&mut clock, &long), "repeated");
+}
+
+#[test]
+fn an_alert_that_waits_to_be_delivered_is_a_letter_in_the_end_however_little_is_kept() {
+    let mut clock = beating("tg:7");
+    assert_eq!(says(&mut clock, "the sky falls"), "waiting");
+    let parcel = clock.town.store.due_parcels("tg", clock.town.now, 9).expect("it answers").remove(0);
+    clock.town.now += DAY + MINUTE;
+    prune(&mut clock);
+    clock.does(|store, stamp| store.not_delivered(&parcel, "gone for good", None, stamp)).expect("it is recorded");
+    assert_eq!(clock.letters(), ["the heartbeat of claude has something to tell"]);
+    clock.town.now += SECOND;
+    prune(&mut clock);
+    assert_eq!(clock.log(NAME), [""; 0]);
 }
