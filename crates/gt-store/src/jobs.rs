@@ -538,3 +538,6 @@ fn near(tx: &Connection, name: &str) -> Result<Vec<String>> {
     let names: Vec<String> = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     Ok(gt_core::near::closest(name, names.iter().map(String::as_str)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,6 +62,8 @@ mod jobs_once;
 mod jobs_payloads;
 #[path = "it/jobs/random.rs"]
 mod jobs_random;
+#[path = "it/jobs/retention.rs"]
+mod jobs_retention;
 #[path = "it/jobs/retries.rs"]
 mod jobs_retries;
 #[path = "it/jobs/slots.rs"]

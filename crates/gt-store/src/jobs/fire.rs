@@ -12,7 +12,7 @@ use gt_core::refusal::Refusal;
 use gt_core::session::Rules;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 
 use super::log::{self, Fire};
@@ -347,7 +347,9 @@ impl Desk<'_, '_> {
             return Ok(BeatWord::Skip { why: beats::busy(&beat.agent), open: None });
         }
         let sql = "SELECT text FROM turn WHERE id = ?1";
-        Ok(BeatWord::Ask(self.tx.prepare_cached(sql)?.query_row([turn], |row| row.get(0))?))
+        // Pruning keeps the turn. If it is gone all the same, that must not keep other jobs from firing.
+        let text = self.tx.prepare_cached(sql)?.query_row([turn], |row| row.get(0)).optional()?;
+        Ok(text.map_or(word, BeatWord::Ask))
     }
 
     /// Whether an agent answers somebody, or has no place left.

@@ -1,6 +1,7 @@
 //! The run log of jobs: what became of each slot. // SPEC K4
 
 use gt_core::agent::Usage;
+use gt_core::heartbeat::REPEATED_WITHIN;
 use gt_core::job::FireStatus;
 use jiff::Timestamp;
 use rusqlite::types::Value;
@@ -190,17 +191,20 @@ impl Store {
 
     /// Forgets what became of slots before a time, and says of how many.
     pub fn prune_fires(&mut self, before: Timestamp, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
-        let before = micros(before);
-        let sql = "SELECT 1 FROM fire WHERE ended_at < ?1 AND ended_at IS NOT NULL";
-        let is_any = self.read(|tx| Ok(tx.prepare_cached(sql)?.exists([before])?))?;
+        let times = [micros(before), micros(stamp.now - REPEATED_WITHIN)];
+        let sql = format!("SELECT 1 FROM fire WHERE {PRUNABLE}");
+        let is_any = self.read(|tx| Ok(tx.prepare_cached(&sql)?.exists(times)?))?;
         if !is_any {
             return Ok(0); // only who has something to write writes
         }
-        self.write(stamp, |tx| {
-            Ok(tx.execute("DELETE FROM fire WHERE ended_at < ?1 AND ended_at IS NOT NULL", [before])?)
-        })
+        self.write(stamp, |tx| Ok(tx.execute(&format!("DELETE FROM fire WHERE {PRUNABLE}"), times)?))
     }
 }
+
+/// Fires that ended before a time and are no longer needed. What was told since another time is: it is not told again. So is what
+/// waits to be delivered: an alert that is given up becomes a letter.
+const PRUNABLE: &str = "ended_at < ?1 AND ended_at IS NOT NULL AND (told IS NULL OR ended_at < ?2)
+    AND delivery IS NOT 'waiting'";
 
 /// Adds the attempts before the last one.
 fn tell_earlier(tx: &Connection, fire: &mut Fire) -> Result<()> {

@@ -83,7 +83,7 @@ pub(crate) fn is_hopeless(tx: &Connection, fire: i64) -> Result<()> {
 
 /// That an attempt has ended; what is to be delivered is returned.
 pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Result<Option<Answer>> {
-    let Some(fire) = log::by_id(tx, attempt.fire)?.filter(|fire| fire.status == FireStatus::Running) else {
+    let Some(mut fire) = log::by_id(tx, attempt.fire)?.filter(|fire| fire.status == FireStatus::Running) else {
         return Ok(None);
     };
     let job = by_id(tx, fire.job_id)?;
@@ -92,6 +92,7 @@ pub(crate) fn ended(tx: &Connection, attempt: &Attempt<'_>, stamp: &Stamp) -> Re
         name_run(tx, fire.id, run)?;
         count_usage(tx, fire.id, run)?;
     }
+    fire.run = attempt.run.map(str::to_owned); // the row may still name the run of an earlier attempt
     let status = match attempt.outcome {
         TurnOutcome::Done => FireStatus::Ok,
         TurnOutcome::Cancelled => FireStatus::Cancelled,
@@ -256,7 +257,7 @@ fn answer(
         None => Err(Kept::NONE),
     };
     Ok(match (status, job.map(|job| (job, &job.plan.payload))) {
-        (FireStatus::Ok, Some((job, Payload::Heartbeat(beat)))) => return alert(tx, job, beat, reply, stamp),
+        (FireStatus::Ok, Some((job, Payload::Heartbeat(beat)))) => return alert(tx, fire, job, beat, reply, stamp),
         // That a heartbeat failed is no alert; whoever looks sees it, and it stops itself.
         (FireStatus::Cancelled | FireStatus::Skipped, _) | (_, Some((_, Payload::Heartbeat(_)))) => Err(Kept::NONE),
         (FireStatus::Ok, _) if reply.trim().is_empty() => Err(Kept::NONE),
@@ -274,6 +275,7 @@ fn answer(
 /// What a heartbeat has to tell: the last two of its steps. // seed 003 §5
 fn alert(
     tx: &Connection,
+    fire: &Fire,
     job: &Job,
     beat: &Beat,
     reply: &str,
@@ -290,12 +292,13 @@ fn alert(
     if heartbeat::wants_silence(reply) {
         return Ok(Err(Kept::SILENT));
     }
-    if is_repeated(tx, job, beat, &text, stamp)? {
+    if is_repeated(tx, job, &text, stamp)? {
         return Ok(Err(Kept { word: "repeated", why: Some("it said the same within 24 hours".into()) }));
     }
     if beat.target == "none" {
         return Ok(Err(Kept { word: "none", why: Some("`heartbeat.target` is none".into()) }));
     }
+    tx.prepare_cached("UPDATE fire SET told = ?2 WHERE id = ?1")?.execute(params![fire.id, text])?;
     tx.prepare_cached("UPDATE job SET said = ?2, said_at = ?3 WHERE id = ?1")?.execute(params![
         job.id,
         text,
@@ -309,7 +312,7 @@ fn alert(
 }
 
 /// Whether the agent has told the same lately, as the last thing or before that.
-fn is_repeated(tx: &Connection, job: &Job, beat: &Beat, text: &str, stamp: &Stamp) -> Result<bool> {
+fn is_repeated(tx: &Connection, job: &Job, text: &str, stamp: &Stamp) -> Result<bool> {
     if gt_core::defect!("alert-told-again") {
         return Ok(false);
     }
@@ -320,26 +323,19 @@ fn is_repeated(tx: &Connection, job: &Job, beat: &Beat, text: &str, stamp: &Stam
         return Ok(true);
     }
     let is_same = |(said, at): &(String, Timestamp)| heartbeat::is_repeated(text, Some((said, *at)), stamp.now);
-    Ok(!gt_core::defect!("only-the-last-alert-known") && told_lately(tx, job, beat, stamp)?.iter().any(is_same))
+    Ok(!gt_core::defect!("only-the-last-alert-known") && told_lately(tx, job.name(), stamp)?.iter().any(is_same))
 }
 
+/// What a heartbeat told, and when.
+pub(super) const TOLD_LATELY: &str =
+    "SELECT told, ended_at FROM fire WHERE name = ?1 AND ended_at BETWEEN ?2 AND ?3 AND told IS NOT NULL";
+
 /// What a heartbeat has told around now, whatever the clock showed then; also before it was taken away and came back.
-fn told_lately(tx: &Connection, job: &Job, beat: &Beat, stamp: &Stamp) -> Result<Vec<(String, Timestamp)>> {
-    let mut query = tx.prepare_cached(
-        "SELECT reply, fire.ended_at FROM fire INDEXED BY fire_by_end CROSS JOIN turn ON turn.id = fire.turn
-         WHERE fire.ended_at BETWEEN ?2 AND ?3 AND fire.name = ?1 AND reply IS NOT NULL
-           AND delivery IN ('waiting', 'delivered', 'failed', 'mailed')",
-    )?;
-    let bounds = params![job.name(), micros(stamp.now - REPEATED_WITHIN), micros(stamp.now + REPEATED_WITHIN)];
-    let replies = query.query_map(bounds, |row| Ok((row.get::<_, String>(0)?, timestamp(row.get(1)?))))?;
-    let mut told = Vec::new();
-    for reply in replies {
-        let (reply, at) = reply?;
-        if let Verdict::Alert(text) = heartbeat::judge(&reply, beat.ack_max_chars) {
-            told.push((text, at));
-        }
-    }
-    Ok(told)
+fn told_lately(tx: &Connection, name: &str, stamp: &Stamp) -> Result<Vec<(String, Timestamp)>> {
+    let bounds = params![name, micros(stamp.now - REPEATED_WITHIN), micros(stamp.now + REPEATED_WITHIN)];
+    let mut query = tx.prepare_cached(TOLD_LATELY)?;
+    let told = query.query_map(bounds, |row| Ok((row.get(0)?, timestamp(row.get(1)?))))?;
+    Ok(told.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Tells the mayor what nobody else would hear; says why so.

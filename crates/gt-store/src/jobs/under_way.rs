@@ -68,6 +68,3 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(i64, UnderWay)> {
     let slot = timestamp(row.get(1)?);
     Ok((row.get(0)?, UnderWay { stage, slot, attempt: row.get(2)?, last_slot: slot }))
 }
-
-#[cfg(test)]
-mod tests;

@@ -166,15 +166,17 @@ impl Store {
     pub fn prune_turns(&mut self, before: Timestamp, stamp: &Stamp) -> std::result::Result<usize, StoreError> {
         let before = micros(before);
         let is_any: bool = self.read(|tx| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM turn WHERE ended_at < ?1) OR EXISTS (SELECT 1 FROM message WHERE at < ?1)";
-            Ok(tx.prepare_cached(sql)?.query_row([before], |row| row.get(0))?)
+            let sql = format!(
+                "SELECT EXISTS (SELECT 1 FROM turn WHERE {PRUNABLE}) OR EXISTS (SELECT 1 FROM message WHERE at < ?1)"
+            );
+            Ok(tx.prepare_cached(&sql)?.query_row([before], |row| row.get(0))?)
         })?;
         if !is_any {
             return Ok(0); // only who has something to write writes
         }
         self.write(stamp, |tx| {
             tx.execute("DELETE FROM outbox WHERE done_at < ?1", [before])?;
-            let n = tx.execute("DELETE FROM turn WHERE ended_at < ?1", [before])?;
+            let n = tx.execute(&format!("DELETE FROM turn WHERE {PRUNABLE}"), [before])?;
             let sql =
                 "DELETE FROM message WHERE at < ?1 AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.id = message.turn)";
             tx.execute(sql, [before])?;
@@ -183,6 +185,10 @@ impl Store {
         })
     }
 }
+
+/// Turns that ended before a time. As long as a fire is not over, a retry may need what its attempts were asked.
+const PRUNABLE: &str = "ended_at < ?1
+    AND NOT EXISTS (SELECT 1 FROM fire WHERE fire.id = turn.fire AND fire.status = 'running')";
 
 /// Sessions that nobody has used since, about which nothing is left to know.
 const FORGET_SESSIONS: &str = "DELETE FROM session WHERE last_at < ?1

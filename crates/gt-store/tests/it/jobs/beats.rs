@@ -11,20 +11,20 @@ use crate::jobs_clock::{Clock, DAY, MINUTE, SECOND, beat, every, time, to};
 use crate::town::file;
 use crate::yard::{asked, rig};
 
-const NAME: &str = "heartbeat:claude";
+pub(crate) const NAME: &str = "heartbeat:claude";
 
 /// Of these agents, every so many minutes.
-fn beats(agents: &[&str], minutes: i64) -> Beats {
+pub(crate) fn beats(agents: &[&str], minutes: i64) -> Beats {
     let beats = agents.iter().map(|agent| beat(agent)).collect();
     Beats { is_on: true, interval: SignedDuration::from_mins(minutes), beats }
 }
 
-fn keep(clock: &mut Clock, wanted: &Beats) -> bool {
+pub(crate) fn keep(clock: &mut Clock, wanted: &Beats) -> bool {
     clock.does(|store, stamp| store.keep_beats(wanted, stamp)).expect("they are kept")
 }
 
 /// A town in which Claude's heart beats every half hour, and tells whom this says.
-fn beating(target: &str) -> Clock {
+pub(crate) fn beating(target: &str) -> Clock {
     let mut clock = Clock::new();
     let wanted = Beats { beats: vec![Beat { target: target.to_owned(), ..beat("claude") }], ..beats(&[], 30) };
     assert!(keep(&mut clock, &wanted));
@@ -32,7 +32,7 @@ fn beating(target: &str) -> Clock {
 }
 
 /// The next beat comes, and is answered so; says what is known of its delivery.
-fn says(clock: &mut Clock, reply: &str) -> String {
+pub(crate) fn says(clock: &mut Clock, reply: &str) -> String {
     clock.town.now = clock.job(NAME).next_at.expect("it beats");
     assert_eq!(clock.fire().n_fired, 1, "{:?}", clock.last(NAME));
     clock.run_one(reply);

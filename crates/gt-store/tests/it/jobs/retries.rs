@@ -371,3 +371,27 @@ fn a_job_that_is_disabled_runs_nothing_of_what_waits_and_what_runs_on_costs_it_n
     assert_eq!(clock.last("x").error.as_deref(), Some("its job was disabled"));
     assert_eq!((clock.claim(), clock.job("x").failures, clock.letters().len()), (Vec::new(), 2, 1));
 }
+
+#[test]
+fn the_event_of_the_end_names_the_run_of_the_last_attempt() {
+    let mut clock = Clock::with(&[every("x", 10)]);
+    let named =
+        |clock: &Clock| clock.rows("SELECT coalesce(run, '-') FROM event WHERE type = 'job.ended' ORDER BY seq");
+    clock.fire_at("00:10");
+    let first = clock.claim().remove(0).run;
+    clock.answer(&first, "yes");
+    assert_eq!(named(&clock), [first.as_str()], "though its start was never recorded");
+    clock.fire_at("00:20");
+    let failed = clock.start_one().run;
+    clock.fail(&failed);
+    clock.fire_at("00:21");
+    let second = clock.claim().remove(0).run;
+    clock.answer(&second, "yes");
+    assert_eq!(named(&clock)[1..], [second.as_str()]);
+    clock.fire_at("00:30");
+    let failed = clock.start_one().run;
+    clock.fail(&failed);
+    clock.fire_at("00:31");
+    clock.pause("x");
+    assert_eq!(named(&clock)[2..], ["-"], "the second attempt had none");
+}
