@@ -9,7 +9,7 @@ use crate::error::{Result, StoreError};
 /// Marks the file as ours, so that a stranger's database is never migrated.
 const APPLICATION_ID: i64 = 0x4761_7331; // "Gas1"
 
-const MIGRATIONS: [&str; 18] = [
+const MIGRATIONS: [&str; 19] = [
     include_str!("migrations/0001_beads.sql"),
     include_str!("migrations/0002_dispatch.sql"),
     include_str!("migrations/0003_agents.sql"),
@@ -28,6 +28,7 @@ const MIGRATIONS: [&str; 18] = [
     include_str!("migrations/0016_replaces.sql"),
     include_str!("migrations/0017_troubles.sql"),
     include_str!("migrations/0018_told.sql"),
+    include_str!("migrations/0019_set_back.sql"),
 ];
 
 /// Brings the store to the newest schema; a newer one than ours is left alone.

@@ -100,20 +100,13 @@ pub(crate) fn unfinished(
     record: Record,
     step: Option<&CurrentStep>,
 ) -> Result<(i64, Option<String>)> {
-    if step.is_none_or(|step| step.done.is_empty()) || gt_core::defect!("attempts-of-all-steps") {
+    let Some(step) = step.filter(|step| !step.done.is_empty() && !gt_core::defect!("attempts-of-all-steps")) else {
         return Ok((record.attempts, record.branch));
-    }
-    let mut query = tx.prepare_cached(
-        "SELECT outcome, branch FROM run WHERE bead = ?1 AND state = 'ended' AND claimed_at >=
-           (SELECT max(done_at) FROM step WHERE bead = ?1 AND slung_at = ?2) ORDER BY claimed_at",
-    )?;
-    let mut rows = query.query(params![context.bead, micros(context.enqueued_at)])?;
-    let (mut n_tried, mut branch) = (0, None);
-    while let Some(row) = rows.next()? {
-        let outcome: Option<String> = row.get(0)?;
-        n_tried += i64::from(outcome.as_deref().and_then(Outcome::parse).is_some_and(Outcome::costs_an_attempt));
-        branch = row.get::<_, Option<String>>(1)?.or(branch);
-    }
+    };
+    let sql = "SELECT tried, left_branch FROM step WHERE bead = ?1 AND place = ?2";
+    let (n_tried, branch): (i64, Option<String>) = tx
+        .prepare_cached(sql)?
+        .query_row(params![context.bead, step.place as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
     // A retry has taken back what was counted before it.
     Ok((n_tried.min(record.attempts), branch))
 }
@@ -144,7 +137,7 @@ pub(crate) fn outcome(at_end: Outcome, run: &Run, end: &Ended, step: &CurrentSte
     }
 }
 
-/// Marks the step of a run as done, if it is.
+/// Marks the step of a run as done, or counts the run as one that has tried it. Not by times: a clock may be set back.
 pub(crate) fn finish(tx: &Connection, run: &Run, step: &CurrentStep, outcome: Outcome, stamp: &Stamp) -> Result<()> {
     let is_done = run.said == Some(Outcome::StepDone)
         || outcome == Outcome::StepDone
@@ -152,7 +145,12 @@ pub(crate) fn finish(tx: &Connection, run: &Run, step: &CurrentStep, outcome: Ou
     if gt_core::defect!("failed-step-begins-anew") && outcome == Outcome::Failed {
         tx.execute("UPDATE step SET run = NULL, done_at = NULL WHERE bead = ?1", [run.key])?;
     }
-    if is_done && !gt_core::defect!("step-done-forgotten") {
+    if !is_done {
+        let sql = "UPDATE step SET tried = tried + ?3, left_branch = coalesce(?4, left_branch)
+                   WHERE bead = ?1 AND place = ?2";
+        let n_tried = i64::from(outcome.costs_an_attempt());
+        tx.prepare_cached(sql)?.execute(params![run.key, step.place as i64, n_tried, run.branch])?;
+    } else if !gt_core::defect!("step-done-forgotten") {
         tx.prepare_cached(
             "UPDATE step SET run = ?3, branch = ?4, note = (SELECT note FROM run WHERE id = ?3), done_at = ?5
              WHERE bead = ?1 AND place = ?2",

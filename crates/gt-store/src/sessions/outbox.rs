@@ -97,6 +97,32 @@ pub(super) fn put(
     Ok(())
 }
 
+fn find_due(tx: &Connection, channel: &str, now: Timestamp, most: usize) -> Result<Vec<Parcel>> {
+    let oldest = if defect!("answers-overtake") { OLDEST.replace("min(id)", "max(id)") } else { OLDEST.to_owned() };
+    let sql = format!("{SELECT} WHERE {oldest} AND next_at <= ?2 ORDER BY id LIMIT ?3");
+    let mut query = tx.prepare_cached(&sql)?;
+    Ok(query.query_map(params![channel, micros(now), most as i64], from_row)?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What was put there or tried last at a time that lies ahead: the clock was set back since.
+const AHEAD: &str = "state = 'waiting' AND channel = ?1 AND coalesce(tried_at, made_at) > ?2";
+
+fn is_any_ahead(tx: &Connection, channel: &str, now: Timestamp) -> Result<bool> {
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM outbox WHERE {AHEAD})");
+    let is_any: bool = tx.prepare_cached(&sql)?.query_row(params![channel, micros(now)], |row| row.get(0))?;
+    Ok(is_any && !defect!("delivery-waits-for-the-clock"))
+}
+
+/// After the clock was set back, what waits for a channel waits as long as it was to, from now on. What was tried since keeps
+/// its time, so that a receiver that wants a pause has it.
+fn bring_back(tx: &Connection, channel: &str, now: Timestamp) -> Result<()> {
+    let sql = format!(
+        "UPDATE outbox SET next_at = ?2 + max(next_at - coalesce(tried_at, made_at), 0), tried_at = ?2 WHERE {AHEAD}"
+    );
+    tx.prepare_cached(&sql)?.execute(params![channel, micros(now)])?;
+    Ok(())
+}
+
 /// The session under which notices are delivered.
 const NOTICES: &str = "notices";
 
@@ -120,15 +146,16 @@ impl Store {
         now: Timestamp,
         most: usize,
     ) -> std::result::Result<Vec<Parcel>, StoreError> {
-        self.read(|tx| {
-            let oldest =
-                if defect!("answers-overtake") { OLDEST.replace("min(id)", "max(id)") } else { OLDEST.to_owned() };
-            let sql = format!("{SELECT} WHERE {oldest} AND next_at <= ?2 ORDER BY id LIMIT ?3");
-            let mut query = tx.prepare_cached(&sql)?;
-            Ok(query
-                .query_map(params![channel, micros(now), most as i64], from_row)?
-                .collect::<rusqlite::Result<_>>()?)
-        })
+        let due = self.read(|tx| {
+            if is_any_ahead(tx, channel, now)? { Ok(None) } else { find_due(tx, channel, now, most).map(Some) }
+        })?;
+        match due {
+            Some(due) => Ok(due),
+            None => self.write(&Stamp::new(now, channel), |tx| {
+                bring_back(tx, channel, now)?;
+                find_due(tx, channel, now, most)
+            }),
+        }
     }
 
     /// What may be delivered now to the same recipient, after what has just arrived there.
@@ -217,7 +244,7 @@ impl Store {
             if again_at.is_none() {
                 beats::not_delivered(tx, parcel.id, error, stamp)?;
             }
-            let sql = "UPDATE outbox SET tries = tries + 1, error = ?2, next_at = coalesce(?3, next_at),
+            let sql = "UPDATE outbox SET tries = tries + 1, error = ?2, next_at = coalesce(?3, next_at), tried_at = ?4,
                          state = CASE WHEN ?3 IS NULL THEN 'failed' ELSE 'waiting' END,
                          done_at = CASE WHEN ?3 IS NULL THEN ?4 END WHERE id = ?1 AND state = 'waiting'";
             let arguments = params![parcel.id, error, again_at.map(micros), micros(stamp.now)];

@@ -111,6 +111,29 @@ fn a_step_that_fails_is_tried_again_and_those_before_it_are_not() {
     assert_eq!((step.id.as_str(), third.attempts), ("b", 1));
 }
 
+/// Seed 5 of formulas: the step before was done by a clock that showed less than when its runs were claimed.
+#[test]
+fn after_the_clock_was_set_back_a_worker_is_told_only_of_attempts_at_its_own_step() {
+    let (mut yard, first) = begun(&["a", "b", "c"]);
+    yard.end(&first);
+    yard.pass(600);
+    let second = yard.claim_one();
+    assert_eq!((second.attempts, second.left_branch), (1, Some(format!("polecat/{first}"))));
+    yard.start(&second.run);
+    yard.pass(-3600);
+    let third = end_and_claim(&mut yard, well(&second.run)).remove(0);
+    let told = |yard: &mut Yard, run: &str| {
+        let assignment = yard.store.assignment(run).expect("it answers").expect("it lives");
+        (assignment.step.expect("it has a step").id, assignment.attempts, assignment.left_branch)
+    };
+    assert_eq!(told(&mut yard, &third), ("b".to_owned(), 0, None));
+    yard.pass(-3600);
+    yard.end(&third);
+    yard.pass(600);
+    let fourth = yard.claim_one().run;
+    assert_eq!(told(&mut yard, &fourth), ("b".to_owned(), 1, Some(format!("polecat/{third}"))));
+}
+
 #[test]
 fn a_step_out_of_attempts_waits_for_a_person_and_goes_on_from_there() {
     let (mut yard, mut run) = begun(&["a", "b"]);

@@ -91,3 +91,35 @@ fn where_no_recipient_is_named_sessions_do_not_hold_up_each_other() {
     assert_eq!(next.as_deref(), Some("turn-4"), "the third waits behind the first");
     assert_eq!(due(&mut desk).iter().map(|parcel| &*parcel.key).collect::<Vec<_>>(), ["turn-4"]);
 }
+
+/// Seed 65 of Telegram: what was tried, or put there, before the clock was set back waits no longer than it was to.
+#[test]
+fn a_clock_that_was_set_back_holds_up_no_delivery() {
+    let mut desk = Desk::with_main(9);
+    let hour = SECOND * 3600;
+    for (session, who) in [("dm:a", "anna"), ("dm:b", "bob"), ("dm:c", "carl")] {
+        ask(&mut desk, session, who);
+        let run = desk.start().remove(0).run;
+        desk.answer(&run, "fine");
+    }
+    let (before, stamp) = (desk.town.now, desk.town.stamp());
+    let due = |desk: &mut Desk, now| {
+        let parcels = desk.town.store.due_parcels("tg", now, 9).expect("it answers");
+        parcels.into_iter().map(|parcel| parcel.key).collect::<Vec<_>>()
+    };
+    let first = desk.town.store.due_parcels("tg", before, 1).expect("it answers").remove(0);
+    desk.town.store.not_delivered(&first, "busy", Some(before + SECOND * 30), &stamp).expect("it is recorded");
+    desk.town.now -= hour;
+    let (now, stamp) = (desk.town.now, desk.town.stamp());
+    let second = desk.town.store.due_parcels("tg", before, 1).expect("it answers").remove(0);
+    assert_eq!(second.key, "turn-2");
+    desk.town.store.not_delivered(&second, "busy", Some(now + SECOND * 40), &stamp).expect("it is recorded");
+    assert_eq!(due(&mut desk, now), ["turn-3"], "it was never tried");
+    let third = desk.town.store.due_parcels("tg", now, 1).expect("it answers").remove(0);
+    desk.town.store.delivered(third.id, &stamp).expect("it is recorded");
+    let next = desk.town.store.next_parcel_of("tg").expect("it answers");
+    assert_eq!(next, Some(now + SECOND * 30), "it waits as long as it was to, from now on");
+    assert_eq!(due(&mut desk, now + SECOND * 29), [""; 0], "a pause that a receiver wants is kept");
+    assert_eq!(due(&mut desk, now + SECOND * 30), ["turn-1"]);
+    assert_eq!(due(&mut desk, now + SECOND * 40), ["turn-1", "turn-2"], "what was tried since keeps its time");
+}
