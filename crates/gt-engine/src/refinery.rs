@@ -359,7 +359,7 @@ impl<'a> Worker<'a> {
         if let Some(in_the_way) = self.in_the_way(repository, &stack.tip)? {
             return Ok(in_the_way);
         }
-        if let Some(taken_back) = self.taken_back(repository, base, &stack.tip)? {
+        if let Some(taken_back) = self.taken_back(repository, base, &stack.tip, &stack.merges)? {
             return Ok(taken_back);
         }
         let is_one_direct = |merge: &Merge| merge.strategy == Strategy::Direct;
@@ -464,7 +464,7 @@ impl<'a> Worker<'a> {
         if !self.is_set_as_before(rig)? {
             return Err(Stop::Again);
         }
-        let brought = self.git().brought(repository, &self.target.branch, &base.commit, &commit)?;
+        let brought = self.brought(repository, base, &commit, &stack.merges)?;
         let stamp = self.stamp();
         if !self.store.begin_landing(&stack.merges, &brought, &stamp).map_err(TownError::from)? {
             return Err(Stop::Again); // somebody has decided against one of them while it was tested
@@ -497,10 +497,10 @@ impl<'a> Worker<'a> {
 
     fn record_merged(&mut self, repository: &Path, merges: &[Merge], commit: &str) -> Result<(), TownError> {
         let (carried, stamp) = (self.carried(repository, merges, commit)?, self.stamp());
-        let merged = self.store.record_merged(merges, commit, &carried, &stamp)?;
+        let recorded = self.store.record_merged(merges, commit, &carried, &stamp)?;
         crash::point(CrashPoint::RecordedMerge);
-        self.clear_all(repository, &merged);
-        self.worked.merged.extend(merged.into_iter().map(|merge| merge.bead));
+        self.clear_all(repository, &recorded);
+        self.worked.merged.extend(recorded.into_iter().map(|merge| merge.bead));
         Ok(())
     }
 

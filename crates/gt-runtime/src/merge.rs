@@ -30,7 +30,7 @@ pub use self::gate::{Gate, end_leftover, gate};
 pub use self::history::{Look, has_work_of, is_part_of, look, patch, seal, tree_of};
 pub use self::landing::{delete_branch, delete_idle_branch, is_merged, land};
 pub use self::locks::clear_dead_locks;
-pub use self::publishing::{Titled, brought, unpublished};
+pub use self::publishing::{Makers, Titled, brought, unpublished};
 pub use self::refs::{
     Dated, branches, exclude, forget, forget_at, is_ignored, keep, kept, kept_and_merged, kept_since, n_unkept,
 };

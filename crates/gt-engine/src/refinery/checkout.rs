@@ -32,7 +32,7 @@ impl Blocked {
     }
 
     pub(super) fn by_commits(merge: &Merge, commits: &[Titled]) -> Blocked {
-        let why = words_of_branch(&merge.id, &merge.target, commits);
+        let why = words_of_branch(&merge.id, commits);
         Blocked { merge: merge.id.clone(), bead: merge.bead.clone(), by: Obstacle::Commits(why) }
     }
 }

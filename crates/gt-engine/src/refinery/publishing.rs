@@ -4,11 +4,14 @@ use std::path::Path;
 
 use gt_core::rig::Rig;
 use gt_core::text::one_line;
-use gt_runtime::merge::{Base, Titled};
+use gt_runtime::merge::{Base, Makers, Titled};
+use gt_store::Merge;
+use jiff::Timestamp;
 
 use super::{Stop, Tried, Worker};
 use crate::error::TownError;
 use crate::settings::Settings;
+use crate::tidy::POLECATS;
 
 /// Of the commits that hold a push so many are named.
 const COMMITS_NAMED: usize = 3;
@@ -33,30 +36,61 @@ impl Worker<'_> {
         if !base.has_remote || !self.settings.push(rig) || gt_core::defect!("persons-commits-published") {
             return Ok(());
         }
-        let commits = self.persons_commits(repository, base, &base.commit)?;
+        let commits = self.persons_commits(repository, base, &base.commit, &[])?;
         if commits.is_empty() { Ok(()) } else { Err(Stop::Hold(self.words_of_base(rig, &commits))) }
     }
 
-    /// The same for what comes with a merge: its branch began on commits that the target had then and has no more.
-    pub(super) fn taken_back(&mut self, repository: &Path, base: &Base, tip: &str) -> Result<Option<Tried>, Stop> {
+    /// The same for what comes with merges: a branch began on commits that the target had then and has no more, or has merged a branch
+    /// of a person's.
+    pub(super) fn taken_back(
+        &mut self,
+        repository: &Path,
+        base: &Base,
+        tip: &str,
+        merges: &[Merge],
+    ) -> Result<Option<Tried>, Stop> {
         if !base.has_remote || gt_core::defect!("taken-back-published") {
             return Ok(None);
         }
-        let commits = self.persons_commits(repository, base, tip)?;
+        let commits = self.persons_commits(repository, base, tip, merges)?;
         Ok((!commits.is_empty()).then_some(Tried::TakenBack { commits }))
     }
 
     /// The commits of a person's that a push of `commit`, which builds on the base, would publish.
-    fn persons_commits(&mut self, repository: &Path, base: &Base, commit: &str) -> Result<Vec<Titled>, Stop> {
+    fn persons_commits(
+        &mut self,
+        repository: &Path,
+        base: &Base,
+        commit: &str,
+        merges: &[Merge],
+    ) -> Result<Vec<Titled>, Stop> {
         let mut commits = self.git().unpublished(repository, commit)?;
         if !commits.is_empty() {
-            let brought = self.git().brought(repository, &self.target.branch, &base.commit, commit)?;
+            let brought = self.brought(repository, base, commit, merges)?;
             commits.retain(|one| !brought.contains(&one.id));
         }
         let ids: Vec<String> = commits.iter().map(|one| one.id.clone()).collect();
         let known = self.store.agent_commits(&ids).map_err(TownError::from)?;
         commits.retain(|one| !known.contains(&one.id));
         Ok(commits)
+    }
+
+    /// The agents' commits that these merges bring to the base.
+    pub(super) fn brought(
+        &mut self,
+        repository: &Path,
+        base: &Base,
+        commit: &str,
+        merges: &[Merge],
+    ) -> Result<Vec<String>, Stop> {
+        let mut since = Timestamp::MIN;
+        for merge in merges {
+            let run = self.store.run(&merge.run).map_err(TownError::from)?;
+            since = since.max(run.map_or(merge.queued_at, |run| run.claimed_at));
+        }
+        let branches: Vec<&str> = merges.iter().map(|merge| merge.branch.as_str()).collect();
+        let makers = Makers { branches: &branches, folder: POLECATS, since };
+        Ok(self.git().brought(repository, &self.target.branch, &base.commit, commit, makers)?)
     }
 
     fn words_of_base(&self, rig: &Rig, commits: &[Titled]) -> String {
@@ -73,10 +107,11 @@ impl Worker<'_> {
     }
 }
 
-/// Why a merge waits whose branch has commits that were taken off the target.
-pub(super) fn words_of_branch(merge: &str, target: &str, commits: &[Titled]) -> String {
+/// Why a merge waits whose branch has commits of a person's.
+pub(super) fn words_of_branch(merge: &str, commits: &[Titled]) -> String {
+    let (is, they) = if commits.len() == 1 { ("is", "it") } else { ("are", "they") };
     format!(
-        "its branch has {} that {target} had before, and that a push would publish: {}; push to the origin what may be \
+        "its branch has {} that {is} not an agent's, and {they} would be published with it: {}; push to the origin what may be \
          published, or drop the merge with `gt refinery drop {merge}`",
         counted(commits),
         listed(commits),

@@ -84,8 +84,10 @@ impl Worker<'_> {
             return Ok(Opened::Not(held));
         }
         if base.has_remote && self.settings.push(rig) {
-            if let Some(Tried::TakenBack { commits }) = self.taken_back(repository, base, &merge.tip)? {
-                let why = words_of_branch(&merge.id, &self.target.branch, &commits);
+            if let Some(Tried::TakenBack { commits }) =
+                self.taken_back(repository, base, &merge.tip, std::slice::from_ref(merge))?
+            {
+                let why = words_of_branch(&merge.id, &commits);
                 return Ok(Opened::Not(Some(format!("{} waits: {why}", merge.bead))));
             }
             match self.git().push_branch(repository, &merge.tip, &base.commit, &merge.branch, REMOTE_TIMEOUT) {

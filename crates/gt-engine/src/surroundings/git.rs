@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gt_runtime::merge::{
-    self, Asked, Base, Dated, Gate, Look, MergeError, Resumed, Salvage, Stacked, Titled, Workbench,
+    self, Asked, Base, Dated, Gate, Look, Makers, MergeError, Resumed, Salvage, Stacked, Titled, Workbench,
 };
 use gt_runtime::worktree::{self, Fingerprint, LoneSubmodules, WorktreeError};
 
@@ -60,7 +60,14 @@ pub trait Git: Send + Sync {
 
     fn base(&self, repository: &Path, target: &str, asks_origin: bool, timeout: Duration) -> Result<Base, MergeError>;
     fn unpublished(&self, repository: &Path, commit: &str) -> Result<Vec<Titled>, MergeError>;
-    fn brought(&self, repository: &Path, target: &str, base: &str, commit: &str) -> Result<Vec<String>, MergeError>;
+    fn brought(
+        &self,
+        repository: &Path,
+        target: &str,
+        base: &str,
+        commit: &str,
+        makers: Makers<'_>,
+    ) -> Result<Vec<String>, MergeError>;
     fn push(&self, repository: &Path, commit: &str, target: &str, timeout: Duration) -> Result<(), MergeError>;
     fn push_branch(
         &self,
@@ -246,8 +253,15 @@ impl Git for RealGit {
         merge::unpublished(repository, commit)
     }
 
-    fn brought(&self, repository: &Path, target: &str, base: &str, commit: &str) -> Result<Vec<String>, MergeError> {
-        merge::brought(repository, target, base, commit)
+    fn brought(
+        &self,
+        repository: &Path,
+        target: &str,
+        base: &str,
+        commit: &str,
+        makers: Makers<'_>,
+    ) -> Result<Vec<String>, MergeError> {
+        merge::brought(repository, target, base, commit, makers)
     }
 
     fn push(&self, repository: &Path, commit: &str, target: &str, timeout: Duration) -> Result<(), MergeError> {

@@ -8,7 +8,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gt_engine::surroundings::{Bench, Command, Git, PassedTree};
-use gt_runtime::merge::{Asked, Base, Dated, Gate, Look, MergeError, Resumed, Salvage, Stacked, Titled};
+use gt_runtime::merge::{Asked, Base, Dated, Gate, Look, Makers, MergeError, Resumed, Salvage, Stacked, Titled};
 use gt_runtime::worktree::{Fingerprint, WorktreeError};
 
 use super::checkout::{Reach, busy, moved};
@@ -359,7 +359,15 @@ impl Git for Around {
         })
     }
 
-    fn brought(&self, repository: &Path, target: &str, base: &str, commit: &str) -> Result<Vec<String>, MergeError> {
+    /// People have no branches but the target here.
+    fn brought(
+        &self,
+        repository: &Path,
+        target: &str,
+        base: &str,
+        commit: &str,
+        _: Makers<'_>,
+    ) -> Result<Vec<String>, MergeError> {
         self.ask_git("look for what a merge brings", |git| Ok(git.brought(repository, target, base, commit)))
     }
 

@@ -6,12 +6,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use gt_engine::surroundings::{Git, RealGit};
-use gt_runtime::merge::MergeError;
+use gt_runtime::merge::{Makers, MergeError};
 use gt_sim::around::Around;
 use gt_sim::faults::Faults;
 use gt_sim::git::{Author, Checkout, Head, Repository, Tree, here};
 use gt_sim::stage::Stage;
+use jiff::Timestamp;
 use tempfile::TempDir;
+
+const MAKERS: Makers<'static> = Makers { branches: &[], folder: "polecat/", since: Timestamp::MIN };
 
 /// A repository whose `main` is checked out, with two files.
 trait Town {
@@ -190,7 +193,7 @@ fn a_branch_lands_in_a_checkout_and_is_deleted() {
         let main = git.branch_tip(&root, "main").ok().flatten().expect("main is there");
         let landed = sealed(town, "polecat/x").expect("nothing conflicts");
         let before = word(&git.delete_branch(&root, "polecat/x", "main"));
-        let brought = git.brought(&root, "main", &main, &landed).expect("it is looked at");
+        let brought = git.brought(&root, "main", &main, &landed, MAKERS).expect("it is looked at");
         let moved = word(&git.land(&root, "main", &main, &landed));
         let again = word(&git.land(&root, "main", &main, &landed));
         let is_there = word(&git.is_part_of(&root, &tip, "refs/heads/main"));

@@ -236,14 +236,14 @@ impl Store {
         stamp: &Stamp,
     ) -> std::result::Result<Vec<Merge>, StoreError> {
         self.write(stamp, |tx| {
-            let mut merged = Vec::new();
-            for merge in merges {
-                if let Some(merge) = as_known(tx, merge)? {
+            let mut recorded = Vec::new();
+            for known in merges {
+                if let Some(merge) = as_known(tx, known)? {
                     landed::record(tx, &merge, commit, carried, stamp)?;
-                    merged.push(merge);
+                    recorded.push(merge);
                 }
             }
-            Ok(merged)
+            Ok(recorded)
         })
     }
 

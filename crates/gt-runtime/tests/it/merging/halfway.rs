@@ -309,7 +309,7 @@ fn what_somebody_saves_after_it_was_looked_at_stays() {
     begin(&yard, &work);
     let zz = yard.rig.join("zz");
     fs::write(&zz, "new\n").unwrap();
-    File::options().write(true).open(&zz).unwrap().set_modified(SystemTime::now() + Duration::from_secs(3600)).unwrap();
+    File::options().write(true).open(&zz).unwrap().set_modified(SystemTime::now() + Duration::from_hours(1)).unwrap();
     let editor = "mkdir .git/first 2> /dev/null || echo mine > changed; cat";
     git(&yard.rig, &["config", "filter.editor.clean", editor]);
     fs::write(yard.rig.join(".git/info/attributes"), "zz filter=editor\n").unwrap();

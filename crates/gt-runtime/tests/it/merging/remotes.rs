@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gt_runtime::merge::{Base, MergeError, base, brought, push, push_branch, unpublished};
+use gt_runtime::merge::{Base, Makers, MergeError, base, brought, push, push_branch, unpublished};
+use jiff::{SignedDuration, Timestamp};
 
 use super::{LONG, Lifeline, Yard, commit, git};
 
@@ -68,9 +69,41 @@ fn what_a_merge_brings_is_not_what_the_target_had_before() {
     let base = yard.tip("main");
     let taken_back = commit(&yard.rig, "draft", "");
     let own = yard.work("work", "own", "");
-    assert_eq!(brought(&yard.rig, "main", &taken_back, &own).unwrap().as_slice(), std::slice::from_ref(&own));
+    assert_eq!(
+        brought(&yard.rig, "main", &taken_back, &own, makers(Timestamp::MIN)).unwrap().as_slice(),
+        std::slice::from_ref(&own)
+    );
     git(&yard.rig, &["reset", "--quiet", "--hard", &base]);
-    assert_eq!(brought(&yard.rig, "main", &base, &own).unwrap(), [own]);
+    assert_eq!(brought(&yard.rig, "main", &base, &own, makers(Timestamp::MIN)).unwrap(), [own]);
+}
+
+fn makers(since: Timestamp) -> Makers<'static> {
+    Makers { branches: &["mine", "work"], folder: "polecat/", since }
+}
+
+#[test]
+fn what_an_agent_merges_from_a_branch_of_a_persons_is_not_what_it_brings() {
+    let yard = Yard::new();
+    let base = yard.tip("main");
+    let [draft, older, ours] =
+        [("draft", "a"), ("mine", "b"), ("polecat/x", "c")].map(|(name, file)| yard.work(name, file, ""));
+    let tree = yard.worktree("work");
+    let theirs = commit(&tree, "own", "");
+    git(&tree, &["merge", "--quiet", "--no-edit", "draft", "mine", "polecat/x"]);
+    let tip = git(&tree, &["rev-parse", "HEAD"]);
+    let brings = |since| {
+        let mut brought = brought(&yard.rig, "main", &base, &tip, makers(since)).unwrap();
+        brought.sort();
+        brought
+    };
+    let sorted = |mut ids: Vec<String>| {
+        ids.sort();
+        ids
+    };
+    let agents = [tip.clone(), theirs, older, ours];
+    assert_eq!(brings(Timestamp::now() + SignedDuration::from_hours(1)), sorted(agents.to_vec()));
+    // A branch that was made since is the agent's.
+    assert_eq!(brings(Timestamp::now() - SignedDuration::from_hours(1)), sorted([&agents[..], &[draft]].concat()));
 }
 
 #[test]

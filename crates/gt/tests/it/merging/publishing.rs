@@ -197,6 +197,32 @@ fn a_commit_that_the_user_has_taken_back_is_not_published_by_an_agent_that_began
 }
 
 #[test]
+fn a_branch_of_the_users_that_an_agent_merges_is_not_published_and_one_that_it_makes_is() {
+    let fleet = fleet(&format!(
+        "if [ $GT_BEAD = gt-a ]; then git merge --quiet --no-edit draft; fi
+         began=$(date +%s); while [ $(date +%s) = $began ]; do sleep 0.05; done # git's log of branches has seconds
+         git checkout --quiet -b part-$GT_BEAD; echo x > part-$GT_BEAD; git add .; git commit --quiet --message part
+         git checkout --quiet -; git merge --quiet --no-ff --no-edit part-$GT_BEAD; {WORKS}"
+    ));
+    add_origin(&fleet);
+    fleet.town.git(&["-C", "shop", "checkout", "--quiet", "-b", "draft"]);
+    commit(&fleet, "draft");
+    fleet.town.git(&["-C", "shop", "checkout", "--quiet", "main"]);
+    let mine = git(&fleet, "shop", &["rev-parse", "draft"]);
+    fleet.start_daemon();
+    sling(&fleet, &["gt-a"], &[]);
+    let why = until_held(&fleet, "secret draft");
+    assert!(why.contains("1 commit that is not an agent's") && why.contains("gt refinery drop"), "{why}");
+    let beads = sling(&fleet, &["gt-b"], &[]);
+    fleet.until_done(&beads);
+    assert_eq!(published(&fleet), ["gt-b.txt", "part-gt-b"]);
+    assert!(!git_agrees(&fleet, "origin.git", &["cat-file", "-e", &mine]), "the user's commit was published");
+    fleet.town.git(&["-C", "shop", "push", "--quiet", "origin", "draft"]);
+    fleet.until_done(&["gt-a".to_owned()]);
+    assert_eq!(published(&fleet), ["draft", "gt-a.txt", "gt-b.txt", "part-gt-a", "part-gt-b"]);
+}
+
+#[test]
 fn a_branch_for_a_pull_request_carries_no_commit_of_the_users_either() {
     let fleet = fleet(WORKS);
     add_silent_origin(&fleet);
