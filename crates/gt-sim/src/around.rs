@@ -40,7 +40,7 @@ impl Around {
         let (dies, halts) = {
             let mut world = self.world.lock();
             let (death, halt) = (world.faults.death, world.faults.halt);
-            (world.chance(death), world.chance(halt))
+            (world.chance(death) || world.is_doomed(self.pid), world.chance(halt))
         };
         if dies {
             self.world.tell(|| format!("process {} dies", self.pid));

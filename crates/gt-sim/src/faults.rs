@@ -35,6 +35,8 @@ pub struct Faults {
     pub executing: u32,
     /// Git is killed, or cannot be run.
     pub git: u32,
+    /// Git takes its time with a ref, and others move meanwhile.
+    pub slow_git: u32,
     /// The way to an origin is cut off.
     pub remote: u32,
     /// A gate fails though nothing is wrong.
@@ -85,6 +87,7 @@ impl Faults {
         self.remote = one_in(4, 40);
         self.flake = one_in(4, 40);
         self.killed_gate = one_in(4, 40);
+        self.slow_git = one_in(4, 40);
     }
 
     /// Nothing goes wrong any more; only the order of things is still open.

@@ -64,7 +64,7 @@ impl Town {
         let parts: Vec<Box<dyn Part>> = vec![
             Box::new(Trouble),
             Box::new(Hours),
-            Box::new(Slingers::default()),
+            Box::new(Slingers::new(&stage)),
             Box::new(Polecats::default()),
             Box::new(Strangers::new(&stage)),
         ];

@@ -84,6 +84,8 @@ pub struct World {
     pub bell: Option<Pid>,
     /// Threads that move by themselves, with the process that each is of.
     pub threads: BTreeMap<Pid, Pid>,
+    /// Processes that die by themselves, each after so many more boundaries.
+    pub doomed: BTreeMap<Pid, u32>,
     /// Processes that have just died, at whatever a thread of theirs was.
     pub dying: Vec<Pid>,
     pub git: GitWorld,
@@ -153,6 +155,7 @@ impl Shared {
             town: None,
             bell: None,
             threads: BTreeMap::new(),
+            doomed: BTreeMap::new(),
             dying: Vec::new(),
             git: GitWorld::default(),
             asides: VecDeque::new(),
@@ -267,9 +270,17 @@ impl World {
         pid
     }
 
+    /// Whether the time of a process has come.
+    pub fn is_doomed(&mut self, pid: Pid) -> bool {
+        let Some(n_left) = self.doomed.get_mut(&pid) else { return false };
+        *n_left = n_left.saturating_sub(1);
+        *n_left == 0
+    }
+
     /// A process is gone, with all that the kernel takes back from it.
     pub fn bury(&mut self, pid: Pid) {
         self.processes.remove(&pid);
+        self.doomed.remove(&pid);
         self.asides.retain(|aside| aside.owner != pid);
         if self.turn == Some(pid) {
             self.turn = None;

@@ -33,7 +33,7 @@ impl Worker<'_> {
 
     /// Holds a target that has commits of a person's that a push would publish.
     pub(super) fn hold_persons_commits(&mut self, rig: &Rig, repository: &Path, base: &Base) -> Result<(), Stop> {
-        if !base.has_remote || !self.settings.push(rig) || gt_core::defect!("persons-commits-published") {
+        if !base.has_remote || !self.settings.push(rig) {
             return Ok(());
         }
         let commits = self.persons_commits(repository, base, &base.commit, &[])?;
@@ -72,6 +72,11 @@ impl Worker<'_> {
         let ids: Vec<String> = commits.iter().map(|one| one.id.clone()).collect();
         let known = self.store.agent_commits(&ids).map_err(TownError::from)?;
         commits.retain(|one| !known.contains(&one.id));
+        if gt_core::defect!("persons-commits-published") {
+            // Both the target and what comes on top of it are asked about.
+            let is_there = |one: &Titled| self.git().is_part_of(repository, &one.id, &base.commit).unwrap_or_default();
+            commits.retain(|one| !is_there(one));
+        }
         Ok(commits)
     }
 

@@ -19,6 +19,8 @@ use crate::strand::{self, Halt};
 
 /// Git waits no longer than this for a lock of its own making before somebody may clear it away.
 const LOCK_AGE: Duration = Duration::from_secs(10);
+/// In seconds.
+const LINGER_MAX: u64 = 20;
 const PACKED_REFS: &str = "packed-refs";
 
 impl Around {
@@ -85,8 +87,19 @@ impl Around {
             }
             work(&mut world.git, at)?
         };
+        self.linger();
         self.git_boundary(doing, Some(path))?;
         Ok(done)
+    }
+
+    /// Git has changed a ref, and does not end at once.
+    fn linger(&self) {
+        let span = {
+            let mut world = self.world.lock();
+            let slow_git = world.faults.slow_git;
+            world.chance(slow_git).then(|| Duration::from_secs(world.rng.u64(1..LINGER_MAX)))
+        };
+        self.spend(span.unwrap_or_default());
     }
 
     /// Lets time pass in which others move.

@@ -25,6 +25,8 @@ pub(super) struct Book {
     pub(super) landed: BTreeSet<String>,
     /// Merges that a person has taken out of the line, or whose bead was closed.
     pub(super) dropped: BTreeMap<String, String>,
+    /// Beads that were ever put in line.
+    pub(super) scheduled: BTreeSet<String>,
 }
 
 pub(super) fn text<'a>(event: &'a Event, key: &str) -> &'a str {
@@ -90,6 +92,7 @@ impl Book {
                 handed.1.push(text(event, "commit").to_owned());
                 self.dropped.remove(&merge);
             }
+            "context.scheduled" => self.scheduled.extend(event.bead.clone()),
             "merge.landed" => drop(self.landed.insert(merge)),
             "merge.dropped" => drop(self.dropped.insert(merge, text(event, "reason").to_owned())),
             _ => {}

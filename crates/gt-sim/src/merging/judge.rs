@@ -7,6 +7,7 @@ use gt_core::event::Event;
 use gt_core::merge::{MergeState, Strategy};
 use gt_store::{Merge, Store, StoreError};
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::TARGETS;
 use super::book::{Book, text};
@@ -75,7 +76,10 @@ impl Judge {
         for event in self.store.events(self.book.seq, usize::MAX).map_err(|error| words(&error))? {
             self.check_event(stage, &event)?;
         }
-        deleted.iter().try_for_each(|deleted| self.check_deleted(&stage.world().lock().git, deleted))
+        for deleted in &deleted {
+            self.check_deleted(&stage.world().lock().git, deleted)?;
+        }
+        Ok(())
     }
 
     fn check_store(&mut self, stage: &Stage) -> Result<(), String> {
@@ -182,15 +186,33 @@ impl Judge {
     }
 
     /// What is deleted is kept by something else, or was in a target.
-    fn check_deleted(&self, git: &GitWorld, deleted: &Deleted) -> Result<(), String> {
+    fn check_deleted(&mut self, git: &GitWorld, deleted: &Deleted) -> Result<(), String> {
         let Deleted { repository, name, commit } = deleted;
-        if self.book.contained.contains(commit) || !git.holders(repository, commit).is_empty() {
+        if self.book.contained.contains(commit) {
+            return Ok(());
+        }
+        if let Some(id) = name.strip_prefix("refs/gt/merges/") {
+            self.check_let_go(id, commit)?;
+        }
+        if !git.holders(repository, commit).is_empty() {
             return Ok(());
         }
         if name.starts_with("refs/gt/salvage/") {
             return Ok(()); // these go when their time is over
         }
         Err(format!("{name} was deleted, and nothing else keeps {commit:.24}"))
+    }
+
+    /// A person may delete the branch of what was handed over, relying on its ref: that stays until the work is merged.
+    fn check_let_go(&mut self, id: &str, commit: &str) -> Result<(), String> {
+        match self.store.merge(id) {
+            Ok(merge) if merge.state == MergeState::Merged => Ok(()),
+            Ok(merge) => Err(format!("{id} is {}, and its ref with {commit:.24} was deleted", merge.state.as_str())),
+            Err(StoreError::NoMerge { .. }) => {
+                Err(format!("the ref of {id} was deleted, and no target has had {commit:.24}"))
+            }
+            Err(error) => Err(words(&error)),
+        }
     }
 
     fn check_event(&mut self, stage: &Stage, event: &Event) -> Result<(), String> {
@@ -230,14 +252,19 @@ impl Judge {
             let requests = &git.repositories[&root].requests;
             requests.values().any(|request| request.merge == merge.id && request.state == RequestState::Merged)
         };
+        // Work that came back counts as merged in the same transaction as its rework.
+        let of_bead = event.bead.as_deref();
         let of_it = merges.iter().filter(|merge| {
-            let is_here = merge.merged.as_deref() == Some(said.as_str()) && merge.state == MergeState::Merged;
-            merge.id == id || is_here
+            let is_here = merge.merged.as_deref() == Some(said.as_str()) || merge.rework.as_deref() == of_bead;
+            merge.id == id || (is_here && merge.state == MergeState::Merged)
         });
         for merge in of_it {
             let Some(commit) = &merge.merged else {
                 return Err(format!("{id} has landed, and is {}", merge.state.as_str()));
             };
+            if !git.objects.has(commit) {
+                return Err(format!("{} is said to be merged in `{commit}`, which is no commit", merge.id));
+            }
             if !self.book.stood.contains(commit) && !self.book.contained.contains(commit) {
                 return Err(format!("{} is merged in {commit:.24}, which was never in {}", merge.id, merge.target));
             }
@@ -274,7 +301,15 @@ impl Judge {
             git.objects.tree(&merge.tip).values().any(|content| content.starts_with(SECRET))
                 || Self::has_secret(git, &root)
         };
-        if is_right { Ok(()) } else { Err(format!("{id} came back though that is not so: {reason}")) }
+        if !is_right {
+            return Err(format!("{id} came back though that is not so: {reason}"));
+        }
+        match event.data.get("rework").and_then(Value::as_str) {
+            Some(rework) if !self.book.scheduled.contains(rework) => {
+                Err(format!("{rework} was made to work on {id} again, and is not in line"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a target has what its origin does not take.

@@ -18,6 +18,8 @@ use crate::world::{Pid, World};
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 const COMMITS_MAX: usize = 3;
+/// A `gt done` that merges at once comes to about so many boundaries.
+const BOUNDARIES_MAX: u32 = 150;
 
 #[derive(Debug, Default)]
 pub(super) struct Polecats {
@@ -28,6 +30,8 @@ pub(super) struct Polecats {
     /// Runs that have worked on what came back.
     reworked: BTreeSet<String>,
     commits: BTreeMap<String, usize>,
+    /// Runs whose `gt done` was killed, or not, in the healed world.
+    tried_to_kill: BTreeSet<String>,
     /// Words for the next `gt done`.
     replaces: BTreeSet<String>,
 }
@@ -107,6 +111,9 @@ impl Polecats {
         };
         let pid = stage.launch(Errand::Done(Box::new(word)));
         self.done.insert(run.to_owned(), pid);
+        if self.are_good && self.tried_to_kill.insert(run.to_owned()) {
+            doom(&mut stage.world().lock(), pid);
+        }
     }
 
     /// Commits something; says whether there was a place to do so.
@@ -146,6 +153,14 @@ impl Polecats {
         drop(guard);
         stage.world().tell(|| format!("agent {run} works on {} again ({how}): {made:?}", rework.merge));
         made.is_some()
+    }
+}
+
+/// Even where all is well, somebody may end a `gt done` half-way.
+fn doom(world: &mut World, pid: Pid) {
+    if world.rng.bool() {
+        let n_boundaries = world.rng.u32(1..BOUNDARIES_MAX);
+        world.doomed.insert(pid, n_boundaries);
     }
 }
 

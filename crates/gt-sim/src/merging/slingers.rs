@@ -1,8 +1,10 @@
 //! People who make work, and who steer the refinery: they sling, close, delete, drop, retry, pause and resume.
 
 use gt_core::bead::Bead;
+use gt_core::merge::MergeState;
 use gt_store::{BeadPatch, Merge, NewBead, Sling, StoreError};
 
+use super::tools::{commit_to, root_of};
 use super::{TARGETS, stamp};
 use crate::knobs::{Knobs, RIGS};
 use crate::part::Part;
@@ -12,9 +14,11 @@ use crate::stage::Stage;
 
 const BEADS_MAX: usize = 8;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Slingers {
     beads: Vec<String>,
+    /// The rigs of this town that get work: with one, more comes together there.
+    prefixes: Vec<&'static str>,
 }
 
 impl Part for Slingers {
@@ -24,7 +28,7 @@ impl Part for Slingers {
 
     fn act(&mut self, stage: &mut Stage) {
         let before = stage.store.last_event().unwrap_or_default();
-        let deed = stage.world().lock().rng.u32(0..30);
+        let deed = stage.world().lock().rng.u32(0..34);
         if let Err(error) = self.deed(stage, deed) {
             expect_clear_refusal(stage, &format!("deed {deed}"), before, &error);
         }
@@ -69,6 +73,15 @@ fn live_merges(stage: &mut Stage) -> Vec<Merge> {
 }
 
 impl Slingers {
+    pub(super) fn new(stage: &Stage) -> Slingers {
+        let mut world = stage.world().lock();
+        let mut prefixes: Vec<&str> = RIGS.iter().map(|(_, prefix)| *prefix).collect();
+        if world.rng.bool() {
+            prefixes = world.pick(&prefixes).into_iter().collect();
+        }
+        Slingers { beads: Vec::new(), prefixes }
+    }
+
     fn deed(&mut self, stage: &mut Stage, deed: u32) -> Result<(), StoreError> {
         match deed {
             0..8 => self.create(stage),
@@ -100,6 +113,8 @@ impl Slingers {
                 let bead = self.any(stage);
                 stage.store.reopen_beads(&[bead], &by).map(drop)
             }
+            28..30 => Self::decide_against_one(stage),
+            30..33 => help_one(stage),
             _ => Ok(()),
         }
     }
@@ -112,7 +127,7 @@ impl Slingers {
 
     fn create(&mut self, stage: &mut Stage) -> Result<(), StoreError> {
         if self.beads.len() < BEADS_MAX {
-            let prefix = RIGS[stage.world().lock().rng.usize(0..RIGS.len())].1.to_owned();
+            let prefix = stage.world().lock().pick(&self.prefixes).unwrap_or(RIGS[0].1).to_owned();
             let mut bead = Bead::new("", format!("Work {}", self.beads.len()));
             bead.issue_type = Some("task".to_owned());
             let by = stamp(stage);
@@ -129,7 +144,8 @@ impl Slingers {
         {
             let mut world = stage.world().lock();
             let how = world.rng.u32(0..12);
-            sling.fields.merge = (how == 0).then(|| "direct".to_owned());
+            let merge = [None, Some("direct"), Some("direct"), Some("mr"), Some("mr")];
+            sling.fields.merge = merge[world.rng.usize(0..merge.len())].map(str::to_owned);
             sling.fields.no_merge = how == 1;
             sling.fields.base_branch = (how > 8).then(|| TARGETS[1].to_owned());
         }
@@ -146,6 +162,21 @@ impl Slingers {
         let (bead, by) = (self.any(stage), stamp(stage));
         stage.world().tell(|| format!("ann deletes {bead}"));
         stage.store.delete_beads(&[bead], None, &by).map(drop)
+    }
+
+    /// Its bead is closed or deleted, while its work waits or is at its gates.
+    fn decide_against_one(stage: &mut Stage) -> Result<(), StoreError> {
+        let live = stage.store.merges(false)?;
+        let picked = stage.world().lock().pick(&live);
+        let Some(Merge { bead, .. }) = picked else { return Ok(()) };
+        let by = stamp(stage);
+        let closes = stage.world().lock().rng.bool();
+        stage.world().tell(|| format!("ann {} {bead}, whose work waits", if closes { "closes" } else { "deletes" }));
+        if closes {
+            stage.store.close_beads(&[bead], None, &by).map(drop)
+        } else {
+            stage.store.delete_beads(&[bead], None, &by).map(drop)
+        }
     }
 
     /// Somebody takes a bead.
@@ -178,6 +209,21 @@ fn retry(stage: &mut Stage) -> Result<(), StoreError> {
     if let Some(merge) = picked {
         command(stage, Errand::RetryMerge(merge.id));
     }
+    Ok(())
+}
+
+/// A person takes a merge out of the line, helps with its branch, and puts it in line again: its worker may be at its gates.
+fn help_one(stage: &mut Stage) -> Result<(), StoreError> {
+    let merges = stage.store.merges(true)?.into_iter().filter(|merge| merge.state != MergeState::Merged);
+    let picked = stage.world().lock().pick(&merges.collect::<Vec<_>>());
+    let Some(merge) = picked else { return Ok(()) };
+    let (by, root) = (stamp(stage), root_of(stage, &merge.rig));
+    if merge.state.is_live() {
+        stage.store.drop_merge(&merge.id, "needs help", &by)?;
+    }
+    let helped = commit_to(&mut stage.world().lock(), &root, &merge.branch);
+    stage.world().tell(|| format!("ann helps with {}: {helped:?}", merge.id));
+    command(stage, Errand::RetryMerge(merge.id));
     Ok(())
 }
 

@@ -73,6 +73,23 @@ pub(super) fn persons_commit(world: &mut World, on: &Id, is_good: bool) -> Id {
     world.git.objects.add(std::slice::from_ref(on), tree, &format!("a person's {n}"), Author::Person, at)
 }
 
+/// Somebody who helps an agent commits to its branch, wherever that is checked out.
+pub(super) fn commit_to(world: &mut World, root: &Path, branch: &str) -> Option<Id> {
+    let file = super::FILES[world.rng.usize(0..super::FILES.len())];
+    let (content, at) = (words(world, false), world.now().as_second());
+    let place = world.git.repositories[root].checkouts_of(branch).first().cloned();
+    if let Some(place) = place {
+        world.git.write(&place, file, Some(&content));
+        return world.git.commit_all(&place, "help", Author::Agent, at);
+    }
+    let tip = world.git.resolve(root, &here(branch))?;
+    let mut tree = world.git.objects.tree(&tip).clone();
+    tree.insert(file.to_owned(), content);
+    let new = world.git.objects.add(&[tip], tree, "help", Author::Agent, at);
+    world.git.repositories.get_mut(root)?.set_branch(branch, &new, true);
+    Some(new)
+}
+
 /// Whether a person can work in the checkout of a repository: nothing is half done there.
 pub(super) fn is_free(git: &GitWorld, root: &Path) -> bool {
     let checkout = git.repositories[root].checkouts.get(root);
