@@ -67,6 +67,9 @@ impl Part for Agents {
         if speaks {
             return self.speak_as_ghost(stage);
         }
+        if speak_at_last(stage) {
+            return;
+        }
         if ends && self.heed_interrupt(stage) {
             return;
         }
@@ -156,8 +159,12 @@ impl Agents {
         let mut world = stage.world().lock();
         if self.are_good {
             // All work gets done in the end; that some linger after it or hang before it is for the daemon to see to.
-            return match world.rng.u32(0..7) {
+            let n_ways = if world.machine.is_watched { 10 } else { 7 };
+            return match world.rng.u32(0..n_ways) {
                 0 => VecDeque::from([done]),
+                // What it has cost is told by its last record, too, and nobody need have listened to that.
+                7 | 8 => VecDeque::from([done, Print(TurnOver), Exit(0)]),
+                9 => VecDeque::from([Print(TurnOver), done, Exit(0)]),
                 // Whoever waits for somebody who never comes is ended when its time is over.
                 6 => VecDeque::from([Print(Asks)]),
                 1 => VecDeque::new(),
@@ -166,6 +173,11 @@ impl Agents {
         }
         if world.rng.u32(0..3) == 0 {
             return VecDeque::from([done, Exit(0)]);
+        }
+        // A step is over with a word, without one, or has failed.
+        if world.recipes.is_used && world.rng.bool() {
+            let ways = [[done, Exit(0)], [failed, Exit(3)], [Exit(0), Hang]];
+            return world.pick(&ways).map(VecDeque::from).unwrap_or_default();
         }
         let words = [done, done, failed, deferred, AskForHelp, Hang, Print(GoesOn), Print(Asks), Print(TurnOver)];
         let last_words = [Limit(None), Limit(Some(5)), Limit(Some(60)), Limit(Some(600)), NoLogin];
@@ -200,6 +212,21 @@ impl Agents {
         stage.world().tell(|| format!("ghost {run}: {outcome:?}"));
         drop(say(stage, &run, outcome));
     }
+}
+
+/// A silent run says something just when somebody has found out how long it is silent.
+fn speak_at_last(stage: &mut Stage) -> bool {
+    let (run, outcome) = {
+        let mut world = stage.world().lock();
+        let Some(run) = world.found_silent.pop() else { return false };
+        (run, if world.chance(2) { Outcome::Completed } else { Outcome::Failed })
+    };
+    if !stage.ground.runtime.running().contains(&run) {
+        return false;
+    }
+    stage.world().tell(|| format!("agent {run}, which was silent: {outcome:?}"));
+    drop(say(stage, &run, outcome));
+    true
 }
 
 /// `gt done`. A word that does not count changes nothing; one that counts is there afterwards.
@@ -262,8 +289,9 @@ pub fn print(stage: &mut Stage, run: &str, line: Line) {
     std::fs::create_dir_all(dir).expect("the town can be written");
     let file = std::fs::OpenOptions::new().create(true).append(true).open(log);
     file.and_then(|mut file| file.write_all(text.as_bytes())).expect("the town can be written");
+    let is_live = stage.look().run(run).is_ok_and(|run| run.is_some_and(|run| run.is_live()));
     let mut world = stage.world().lock();
-    if matches!(line, Line::TurnOver | Line::NoLogin | Line::Limit(_)) {
+    if is_live && matches!(line, Line::TurnOver | Line::NoLogin | Line::Limit(_)) {
         world.machine.note_price(run, 0.02);
     }
     if world.signs.contains_key(run) {

@@ -263,7 +263,7 @@ impl Surroundings for Around {
         Err(StartError::NoProgram { program: name.to_owned(), cause: "so it was drawn".to_owned() })
     }
 
-    fn last_signs(&self, _: &Town, runs: &[&str], _: Timestamp) -> BTreeMap<String, Timestamp> {
+    fn last_signs(&self, _: &Town, runs: &[&str], silent_before: Timestamp) -> BTreeMap<String, Timestamp> {
         self.world.tell(|| format!("process {} looks for signs of life", self.pid));
         let mut world = self.world.lock();
         let mut signs = BTreeMap::new();
@@ -275,6 +275,13 @@ impl Surroundings for Around {
                 read.insert((*run).to_owned(), sign);
                 signs.insert((*run).to_owned(), sign.at);
             }
+        }
+        let is_silent = |(run, at): (&String, &Timestamp)| (*at <= silent_before).then(|| run.clone());
+        world.found_silent = signs.iter().filter_map(is_silent).collect();
+        let has_found = !world.found_silent.is_empty();
+        drop(world);
+        if has_found {
+            self.boundary(); // whoever is silent may speak before that is answered
         }
         signs
     }

@@ -22,6 +22,8 @@ use crate::world::{Pid, Shared};
 const MB: u64 = 1_000_000;
 /// Readings older than this before the last one are no longer what a process goes by.
 const READING_HOLDS: Duration = Duration::from_secs(1);
+/// Once in so many times the machine changes while somebody takes long to measure it.
+const HASTE: u32 = 3;
 
 /// The guards and the budget of a config. Zero means: none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -165,6 +167,13 @@ impl Machine {
         self.plan.push((from, figures));
     }
 
+    /// The next change comes now at the latest.
+    fn hasten(&mut self, now: Duration) {
+        if let Some((from, _)) = self.plan.iter_mut().find(|(from, _)| *from > now) {
+            *from = now;
+        }
+    }
+
     /// What a process reads; it goes by that for a while.
     fn read(&mut self, pid: Pid, at: Duration) -> Figures {
         let figures = self.at(at);
@@ -233,6 +242,11 @@ impl Gauge for SimGauge {
             let Range { start, end } = world.machine.slow_for.clone();
             let span = world.rng.u64(start.as_millis() as u64..end.as_millis() as u64);
             world.pass(Duration::from_millis(span));
+            // What was measured may be over before it is known.
+            if world.chance(HASTE) {
+                let now = world.uptime();
+                world.machine.hasten(now);
+            }
         }
         figures
     }

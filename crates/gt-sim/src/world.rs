@@ -108,6 +108,8 @@ pub struct World {
     pub signs: BTreeMap<String, Sign>,
     /// What each process has read of them.
     pub read_signs: BTreeMap<Pid, BTreeMap<String, Sign>>,
+    /// Runs that somebody has just found to be silent for too long.
+    pub found_silent: Vec<String>,
     /// Runs that were interrupted and have not answered it; and what of it the judge has not seen.
     pub pokes: Vec<String>,
     pub interrupts: Vec<String>,
@@ -169,6 +171,7 @@ impl Shared {
             lost: BTreeMap::new(),
             signs: BTreeMap::new(),
             read_signs: BTreeMap::new(),
+            found_silent: Vec::new(),
             pokes: Vec::new(),
             interrupts: Vec::new(),
             launched: Vec::new(),
