@@ -148,6 +148,7 @@ impl Judge {
                     format!("  event {} {bead} {run} {}", event.kind, event.data)
                 });
                 check_end(event, stage)?;
+                self.guards.check_end(event, stage)?;
                 if event.kind == "bead.hooked" {
                     let bead = event.bead.as_deref().unwrap_or_default();
                     self.guards.check_claim(bead, event.ts, stage, &configs(stage))?;

@@ -5,7 +5,7 @@
 
 pub mod judge;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -23,7 +23,7 @@ const MB: u64 = 1_000_000;
 /// Readings older than this before the last one are no longer what a process goes by.
 const READING_HOLDS: Duration = Duration::from_secs(1);
 /// Once in so many times the machine changes while somebody takes long to measure it.
-const HASTE: u32 = 3;
+const HASTE: u32 = 2;
 
 /// The guards and the budget of a config. Zero means: none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,8 +100,10 @@ pub struct Machine {
     pub readings: BTreeMap<Pid, Vec<Reading>>,
     /// Who has moved since the judge looked.
     pub moved: Vec<Pid>,
-    /// Runs that have told what they cost in the healed world, in millionths of a dollar.
-    pub prices: Vec<(String, i64)>,
+    /// What runs have told of their cost, in millionths of a dollar.
+    pub prices: BTreeMap<String, i64>,
+    /// Those of them that have told it in the healed world.
+    pub priced_in_peace: BTreeSet<String>,
     is_healed: bool,
 }
 
@@ -116,7 +118,8 @@ impl Default for Machine {
             slow_for: Duration::from_millis(100)..Duration::from_millis(2_500),
             readings: BTreeMap::new(),
             moved: Vec::new(),
-            prices: Vec::new(),
+            prices: BTreeMap::new(),
+            priced_in_peace: BTreeSet::new(),
             is_healed: false,
         }
     }
@@ -131,7 +134,7 @@ impl Machine {
         } else {
             TimeZone::fixed(Offset::from_seconds(86_400 - rng.i32(300..7_200)).expect("it is less than a day"))
         };
-        Machine { is_watched: true, zone, slow: [0, 2, 8][rng.usize(0..3)], ..Machine::default() }
+        Machine { is_watched: true, zone, slow: [0, 1, 2, 8][rng.usize(0..4)], ..Machine::default() }
     }
 
     /// A machine that is busy until some time or from then on, and takes so long to be measured each time.
@@ -193,8 +196,10 @@ impl Machine {
     }
 
     pub fn note_price(&mut self, run: &str, dollars: f64) {
-        if self.is_watched && self.is_healed {
-            self.prices.push((run.to_owned(), (dollars * 1e6).round() as i64));
+        let price = self.prices.entry(run.to_owned()).or_default();
+        *price = (*price).max((dollars * 1e6).round() as i64);
+        if self.is_healed {
+            self.priced_in_peace.insert(run.to_owned());
         }
     }
 }
@@ -287,7 +292,7 @@ impl Part for Shortage {
 fn go_on_for_a_while(stage: &mut Stage) {
     let plan = {
         let mut world = stage.world().lock();
-        let n_changes = world.rng.u32(0..6);
+        let n_changes = world.rng.u32(0..12);
         let mut from = world.uptime();
         for _ in 0..n_changes {
             let figures = draw_figures(&mut world.rng);

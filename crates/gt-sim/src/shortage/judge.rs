@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use gt_core::event::Event;
 use gt_store::{Outlook, Scheduled, Store};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::GuardKnobs;
+use super::{GuardKnobs, Machine};
 use crate::knobs::Knobs;
 use crate::stage::Stage;
 
@@ -147,16 +148,27 @@ impl Guards {
 
     /// At rest: what agents have told of their cost in the healed world is remembered.
     pub fn check_told(&self, stage: &Stage) -> Result<(), String> {
-        let prices = stage.world().lock().machine.prices.clone();
-        let is_forgotten =
-            |(run, micros): &&(String, i64)| self.expenses.get(run).is_none_or(|(cost, _)| cost < micros);
-        match prices.iter().find(is_forgotten) {
+        let world = stage.world().lock();
+        world.machine.priced_in_peace.iter().try_for_each(|run| self.check_price(run, &world.machine))
+    }
+
+    /// An end whose process was seen to end: all that it has told before of its cost is known with it.
+    pub fn check_end(&self, event: &Event, stage: &Stage) -> Result<(), String> {
+        let is_seen =
+            ["exit_code", "signal"].iter().any(|key| event.data.get(*key).is_some_and(|code| !code.is_null()));
+        match event.run.as_ref().filter(|_| is_seen && event.kind == "run.ended") {
+            Some(run) => self.check_price(run, &stage.world().lock().machine),
             None => Ok(()),
-            Some((run, micros)) => Err(format!(
-                "{run} has told {micros} millionths of a dollar, and {:?} are known",
-                self.expenses.get(run)
-            )),
         }
+    }
+
+    fn check_price(&self, run: &str, machine: &Machine) -> Result<(), String> {
+        let told = machine.prices.get(run).copied().unwrap_or(0);
+        let known = self.expenses.get(run).map_or(0, |(cost, _)| *cost);
+        if known < told {
+            return Err(format!("{run} has told {told} millionths of a dollar, and {known} are known"));
+        }
+        Ok(())
     }
 }
 

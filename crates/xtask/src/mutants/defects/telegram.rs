@@ -14,4 +14,9 @@ pub(super) const DEFECTS: &[Defect] = &[
     ),
     Defect::new(Telegram, "group-answered-in-private", "What is asked in a group is answered to whoever asked, alone."),
     Defect::new(Telegram, "parts-sent-again", "Parts of an answer that have arrived are sent again with the others."),
+    Defect::new(
+        Telegram,
+        "delivery-waits-for-the-clock",
+        "After the clock was set back, a delivery that is retried waits until the clock has caught up.",
+    ),
 ];
