@@ -179,6 +179,14 @@ pub(super) fn refuse_locked(path: &Path, target: &str) -> Result<(), MergeError>
     let shared = format!("{}.lock", here(target));
     let mut locks = own.into_iter().chain([(common_dir.join(&shared), shared)]);
     match locks.find(|(lock, _)| lock.exists()) {
+        // The others are cleared away when no git can have them any more.
+        Some((lock, name)) if name == "index.lock" => Err(busy(
+            path,
+            &format!(
+                "git is at work there, or was killed and left `{name}`; if none runs there, `rm {}`",
+                lock.display()
+            ),
+        )),
         Some((_, name)) => Err(busy(path, &format!("git is at work there, or was killed and left `{name}`"))),
         None => Ok(()),
     }

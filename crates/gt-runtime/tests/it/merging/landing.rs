@@ -174,10 +174,13 @@ fn a_file_where_a_directory_is_to_be_is_in_the_way_and_so_is_one_inside_the_othe
 #[test]
 fn a_checkout_in_which_git_is_at_work_is_left_alone() {
     let (yard, base, work) = yard_with_work();
-    fs::write(yard.rig.join(".git/index.lock"), "").unwrap();
-    let why = "git is at work there, or was killed and left `index.lock`";
-    assert_busy(can_land(&yard.rig, "main", &work), &yard.rig, why);
-    assert_busy(land(&yard.rig, "main", &base, &work), &yard.rig, why);
+    let lock = yard.rig.join(".git/index.lock");
+    fs::write(&lock, "").unwrap();
+    let lock = lock.canonicalize().unwrap();
+    let why = "git is at work there, or was killed and left `index.lock`; if none runs there, `rm ";
+    let why = format!("{why}{}`", lock.display());
+    assert_busy(can_land(&yard.rig, "main", &work), &yard.rig, &why);
+    assert_busy(land(&yard.rig, "main", &base, &work), &yard.rig, &why);
     assert_eq!(yard.tip("main"), base);
 }
 
