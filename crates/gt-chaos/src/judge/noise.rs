@@ -16,8 +16,8 @@ const DAEMON: &str = "the daemon does not end by itself";
 const POSTS_MAX: usize = 12;
 const WINDOW: Micros = 10 * SECOND;
 const LINES_MAX: usize = 50;
-/// A batch that lands has a line for each of its beads, and no more wait than the load makes in a minute.
-const MERGED_MAX: usize = 200;
+/// A worker of the refinery tells at its end what became of each merge, and no more come than the load makes in a minute.
+const MERGES_MAX: usize = 200;
 /// A daemon may end while the disk is full, and for a while after that.
 const AFTERMATH: Micros = 10 * SECOND;
 
@@ -68,7 +68,8 @@ fn floods(log: &str) -> Vec<Violation> {
         let most = worst.entry(kind).or_default();
         *most = (*most).max((*n, second));
     }
-    let most = |kind: &str| if kind.contains(" is merged into ") { MERGED_MAX } else { LINES_MAX };
+    let is_of_merges = |kind: &str| kind.contains(" is merged into ") || kind.contains(" comes back: ");
+    let most = |kind: &str| if is_of_merges(kind) { MERGES_MAX } else { LINES_MAX };
     let floods = worst.into_iter().filter(|(kind, (n, _))| *n > most(kind));
     floods
         .map(|(kind, (n, second))| Violation::new(LINES, format!("{n} lines in the second {second}: {kind}")))
