@@ -92,6 +92,17 @@ impl Git {
         Ok(self.output()?.status.success())
     }
 
+    /// The same for git's commands that answer no by ending with 1: whatever else they end with is a complaint.
+    pub(crate) fn answers(self, doing: &str) -> Result<bool, GitError> {
+        let dir = self.dir.clone();
+        let output = self.output()?;
+        match output.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(complaint(&dir, doing, &output)),
+        }
+    }
+
     /// Runs it and returns what it printed; a complaint is an error.
     pub(crate) fn run(self, doing: &str) -> Result<String, GitError> {
         Ok(text_of(&self.run_for_bytes(doing)?))

@@ -124,5 +124,5 @@ pub fn exclude(repository: &Path, pattern: &str) -> Result<(), MergeError> {
 
 /// Whether git overlooks a path in a worktree: it is excluded there, and nobody has committed it.
 pub fn is_ignored(worktree: &Path, path: &str) -> Result<bool, MergeError> {
-    Ok(Git::at(worktree).args(["check-ignore", "--quiet", path]).succeeds()?)
+    Ok(Git::at(worktree).args(["check-ignore", "--quiet", path]).answers("look for ignored files")?)
 }

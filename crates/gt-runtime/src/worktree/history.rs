@@ -35,7 +35,7 @@ pub fn bring_along(path: &Path, branch: &str) -> Result<(), WorktreeError> {
         return Ok(());
     }
     let is_wanted = if let Some(tip) = super::commit_of(path, &format!("refs/heads/{branch}"))? {
-        Git::at(path).args(["merge-base", "--is-ancestor", &tip, "HEAD"]).succeeds()?
+        Git::at(path).args(["merge-base", "--is-ancestor", &tip, "HEAD"]).answers("compare commits")?
     } else {
         let asked = ["for-each-ref", "--format=%(refname)", "--contains=HEAD", "refs/heads", "refs/remotes"];
         let own = current.map(|current| format!("refs/heads/{current}"));

@@ -267,6 +267,23 @@ fn a_file_that_git_is_told_to_overlook_is_put_back_too_and_keeps_its_mark() {
     }
 }
 
+/// As on a full disk: git compares files in an index that it must write.
+#[test]
+fn what_git_cannot_compare_is_neither_left_nor_taken_for_a_persons() {
+    let (yard, base, work) = yard_with_work();
+    let note = begin_and_write(&yard, &base, &work);
+    git(&yard.rig, &["reset", "--quiet"]);
+    git(&yard.rig, &["config", "filter.broken.required", "true"]);
+    git(&yard.rig, &["config", "filter.broken.clean", "false"]);
+    let attributes = yard.rig.join(".git/info/attributes");
+    fs::write(&attributes, "changed filter=broken\n").unwrap();
+    assert!(resume(&yard.rig, "main", true).is_err());
+    assert!(note.exists(), "it is tried again");
+    fs::remove_file(attributes).unwrap();
+    assert_eq!(resumed(&yard, true), Some(Resumed::Undone));
+    assert_eq!((yard.tip("main"), status(&yard)), (base, vec![]));
+}
+
 /// An empty file could be one that git had begun to write, but this git has ended before.
 #[test]
 fn an_empty_file_that_a_person_makes_after_git_has_ended_stays() {
