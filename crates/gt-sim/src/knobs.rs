@@ -60,10 +60,10 @@ pub struct MergeKnobs {
 
 impl MergeKnobs {
     pub fn draw(rng: &mut Rng) -> MergeKnobs {
-        const GATES: [&[&str]; 4] = [&[], &[TEST], &[TEST], &[FORMAT, TEST]];
+        const GATES: [&[&str]; 6] = [&[], &[TEST], &[TEST], &[TEST], &[FORMAT, TEST], &[FORMAT, TEST]];
         let mut two = |one_in: u32| [rng.u32(0..one_in) == 0, rng.u32(0..one_in) == 0];
         let (push, is_direct, asks) = (two(2), two(6), two(6));
-        let gates = [GATES[rng.usize(0..4)], GATES[rng.usize(0..4)]];
+        let gates = [GATES[rng.usize(0..6)], GATES[rng.usize(0..6)]];
         MergeKnobs { batch: [1, 2, 4, 20][rng.usize(0..4)], gates, push, is_direct, asks }
     }
 

@@ -14,6 +14,7 @@ mod tools;
 
 use std::time::Duration;
 
+use fastrand::Rng;
 use gt_store::Stamp;
 
 use self::judge::Judge;
@@ -24,6 +25,7 @@ use crate::git::{Author, Checkout, GitWorld, Head, Origin, Repository, Tree, her
 use crate::knobs::{Knobs, MergeKnobs, RIGS};
 use crate::part::Part;
 use crate::play::Play;
+use crate::processes::Errand;
 use crate::sim::{Failure, Plan, Report};
 use crate::stage::{Stage, rig};
 use crate::trouble::{Hours, Trouble};
@@ -35,6 +37,13 @@ pub const FILES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// After so long everything has come as far as it can by itself.
 const CALM: Duration = Duration::from_mins(10);
+/// It takes many moves until work is at a target, so there are so many times more than elsewhere.
+const CHAOS: usize = 2;
+/// So often people see to what only they can mend.
+const TIDIED_MAX: usize = 4;
+/// So often a `gt refinery run` comes in the healed world when somebody wakes up, and it has come to its end by so many boundaries.
+const DOOMED_ONE_IN: u32 = 8;
+const DOOMED_AFTER_MAX: u32 = 60;
 const ROUNDS_MAX: usize = 20_000;
 
 /// Runs one seed.
@@ -73,7 +82,7 @@ impl Town {
 
     fn chaos(&mut self) -> Result<(), String> {
         let judge = &mut self.judge;
-        self.play.chaos(self.plan.n_steps, |stage| judge.look(stage))
+        self.play.chaos(CHAOS * self.plan.n_steps, |stage| judge.look(stage))
     }
 
     fn peace(&mut self) -> Result<(), String> {
@@ -81,11 +90,29 @@ impl Town {
         self.calm()?;
         self.judge.check_settled(&mut self.play.stage)?;
         self.play.stage.world().tell(|| "people mend what only they can".to_owned());
-        self.play.tidy();
-        self.calm()?;
-        self.play.tidy();
-        self.calm()?;
-        self.judge.check_all_done(&mut self.play.stage)
+        let mut is_done = Ok(());
+        // What comes back while all is tidied up is left to people once more.
+        for _ in 0..TIDIED_MAX {
+            self.play.tidy();
+            self.calm()?;
+            is_done = self.judge.check_all_done(&mut self.play.stage);
+            if is_done.is_ok() {
+                break;
+            }
+        }
+        is_done
+    }
+
+    /// Just when a target is tried again, somebody else comes first, and may be killed at it: that wakes nobody.
+    fn merge_and_die(&mut self) {
+        let (comes, n_boundaries) = {
+            let mut world = self.play.stage.world().lock();
+            (world.rng.u32(0..DOOMED_ONE_IN) == 0, world.rng.u32(1..DOOMED_AFTER_MAX))
+        };
+        if comes {
+            let pid = self.play.stage.launch(Errand::Refine);
+            self.play.stage.world().lock().doomed.insert(pid, n_boundaries);
+        }
     }
 
     /// Time passes, with all that is due in it.
@@ -101,8 +128,25 @@ impl Town {
             if !self.play.sleep() {
                 return Err("everybody sleeps for ever".to_owned());
             }
+            self.merge_and_die();
         }
         Err("time does not pass".to_owned())
+    }
+}
+
+/// Settings under which much work comes together.
+fn busy(knobs: Knobs, rng: &mut Rng) -> Knobs {
+    Knobs {
+        town: [3, 5][rng.usize(0..2)],
+        rigs: [0, 0],
+        agents: [0, 0],
+        host: 0,
+        batch: 0,
+        spawn_delay: 0,
+        per_second: 0,
+        cooldown: 0,
+        breaker_reset: 10,
+        ..knobs
     }
 }
 
@@ -115,7 +159,10 @@ fn found(stage: &mut Stage) {
         world.faults.no_daemon = false;
         world.faults.executing = 0;
         let merging = MergeKnobs::draw(&mut world.rng);
-        let knobs = Knobs { merging: Some(merging), max_run: 0, stall_after: 100_000, ..Knobs::draw(&mut world.rng) };
+        let mut knobs = Knobs { merging: Some(merging), max_run: 0, stall_after: 100_000, ..Knobs::draw(&mut world.rng) };
+        if world.rng.u32(0..4) != 0 {
+            knobs = busy(knobs, &mut world.rng);
+        }
         (knobs, GitWorld::default())
     };
     for (n, (name, prefix)) in RIGS.into_iter().enumerate() {

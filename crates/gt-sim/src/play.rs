@@ -95,7 +95,12 @@ impl Play {
             self.stage.reads_since = None;
             self.stage.world().lock().step += 1;
             let ready = self.stage.ready_strands();
-            let mover = self.stage.world().lock().pick(&ready);
+            let mover = {
+                let mut world = self.stage.world().lock();
+                // Where such work is a thread of its own, it begins while others move.
+                let begins = world.git.is_used() && !world.asides.is_empty() && world.rng.u32(0..4) == 0;
+                world.pick(&ready).filter(|_| !begins)
+            };
             let has_moved = match mover {
                 Some(pid) => {
                     self.stage.step_strand(pid);

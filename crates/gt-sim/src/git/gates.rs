@@ -103,7 +103,8 @@ fn request(repository: &mut super::Repository, argv: &[String], of: &dyn Fn(&str
             let tip = of("GT_COMMIT");
             let new = Request { merge, branch, target, tip, state: RequestState::Open };
             let request = repository.requests.entry(name.clone()).or_insert_with(|| new.clone());
-            if request.state == RequestState::Closed {
+            // An open one follows its branch; one that is over is opened anew for other commits.
+            if request.state == RequestState::Closed || request.tip != new.tip {
                 *request = new;
             }
             Asked::Said(name)

@@ -48,7 +48,10 @@ impl Part for Polecats {
         let running = stage.ground.runtime.running();
         let Some(run) = stage.world().lock().pick(&running) else { return };
         let deed = stage.world().lock().rng.u32(0..20);
+        let is_idle = !self.commits.contains_key(&run) && !self.reworked.contains(&run);
         match deed {
+            // Most have done something before they say so.
+            8..14 if is_idle => drop(self.work_on(stage, &run, false)),
             0..7 => drop(self.work_on(stage, &run, false)),
             7 => edit(stage, &run),
             8..14 => self.say(stage, &run, Outcome::Completed),
@@ -99,7 +102,7 @@ impl Polecats {
             return;
         }
         let has_rework = is_rework(stage, run);
-        let no_changes = !self.are_good && stage.world().lock().rng.u32(0..8) == 0;
+        let no_changes = !self.are_good && stage.world().lock().rng.u32(0..16) == 0;
         let word = Word {
             run: run.to_owned(),
             outcome,

@@ -12,7 +12,7 @@ use crate::people::{command, expect_clear_refusal, set_free, sling_of};
 use crate::processes::Errand;
 use crate::stage::Stage;
 
-const BEADS_MAX: usize = 8;
+const BEADS_MAX: usize = 14;
 
 #[derive(Debug)]
 pub(super) struct Slingers {
@@ -90,8 +90,8 @@ impl Slingers {
                 Ok(())
             }
             14..16 => steer(stage),
-            16 => self.close(stage),
-            17 => self.delete(stage),
+            16 => self.close_or_delete(stage),
+            17 => self.create(stage),
             18 => self.update(stage),
             19..22 => {
                 command(stage, Errand::Refine);
@@ -144,7 +144,7 @@ impl Slingers {
         {
             let mut world = stage.world().lock();
             let how = world.rng.u32(0..12);
-            let merge = [None, Some("direct"), Some("direct"), Some("mr"), Some("mr")];
+            let merge = [None, None, None, Some("direct"), Some("mr"), Some("mr")];
             sling.fields.merge = merge[world.rng.usize(0..merge.len())].map(str::to_owned);
             sling.fields.no_merge = how == 1;
             sling.fields.base_branch = (how > 8).then(|| TARGETS[1].to_owned());
@@ -152,16 +152,9 @@ impl Slingers {
         command(stage, Errand::Sling(Box::new(sling)));
     }
 
-    fn close(&mut self, stage: &mut Stage) -> Result<(), StoreError> {
-        let (bead, by) = (self.any(stage), stamp(stage));
-        stage.world().tell(|| format!("ann closes {bead}"));
-        stage.store.close_beads(&[bead], None, &by).map(drop)
-    }
-
-    fn delete(&mut self, stage: &mut Stage) -> Result<(), StoreError> {
-        let (bead, by) = (self.any(stage), stamp(stage));
-        stage.world().tell(|| format!("ann deletes {bead}"));
-        stage.store.delete_beads(&[bead], None, &by).map(drop)
+    fn close_or_delete(&mut self, stage: &mut Stage) -> Result<(), StoreError> {
+        let bead = self.any(stage);
+        end_one(stage, bead)
     }
 
     /// Its bead is closed or deleted, while its work waits or is at its gates.
@@ -169,14 +162,7 @@ impl Slingers {
         let live = stage.store.merges(false)?;
         let picked = stage.world().lock().pick(&live);
         let Some(Merge { bead, .. }) = picked else { return Ok(()) };
-        let by = stamp(stage);
-        let closes = stage.world().lock().rng.bool();
-        stage.world().tell(|| format!("ann {} {bead}, whose work waits", if closes { "closes" } else { "deletes" }));
-        if closes {
-            stage.store.close_beads(&[bead], None, &by).map(drop)
-        } else {
-            stage.store.delete_beads(&[bead], None, &by).map(drop)
-        }
+        end_one(stage, bead)
     }
 
     /// Somebody takes a bead.
@@ -184,6 +170,17 @@ impl Slingers {
         let (bead, by) = (self.any(stage), stamp(stage));
         let patch = BeadPatch { assignee: Some(Some("eve".to_owned())), ..BeadPatch::default() };
         stage.store.update_bead(&bead, &patch, &by).map(drop)
+    }
+}
+
+fn end_one(stage: &mut Stage, bead: String) -> Result<(), StoreError> {
+    let by = stamp(stage);
+    let closes = stage.world().lock().rng.bool();
+    stage.world().tell(|| format!("ann {} {bead}", if closes { "closes" } else { "deletes" }));
+    if closes {
+        stage.store.close_beads(&[bead], None, &by).map(drop)
+    } else {
+        stage.store.delete_beads(&[bead], None, &by).map(drop)
     }
 }
 
