@@ -159,7 +159,8 @@ fn found(stage: &mut Stage) {
         world.faults.no_daemon = false;
         world.faults.executing = 0;
         let merging = MergeKnobs::draw(&mut world.rng);
-        let mut knobs = Knobs { merging: Some(merging), max_run: 0, stall_after: 100_000, ..Knobs::draw(&mut world.rng) };
+        let mut knobs =
+            Knobs { merging: Some(merging), max_run: 0, stall_after: 100_000, ..Knobs::draw(&mut world.rng) };
         if world.rng.u32(0..4) != 0 {
             knobs = busy(knobs, &mut world.rng);
         }
