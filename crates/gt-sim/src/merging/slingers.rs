@@ -84,14 +84,13 @@ impl Slingers {
 
     fn deed(&mut self, stage: &mut Stage, deed: u32) -> Result<(), StoreError> {
         match deed {
-            0..8 => self.create(stage),
+            0..8 | 17 => self.create(stage),
             8..14 => {
                 self.sling(stage);
                 Ok(())
             }
             14..16 => steer(stage),
             16 => self.close_or_delete(stage),
-            17 => self.create(stage),
             18 => self.update(stage),
             19..22 => {
                 command(stage, Errand::Refine);
