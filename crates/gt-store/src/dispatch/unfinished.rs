@@ -36,7 +36,7 @@ pub(crate) fn plan_next(
     record.last_failure = Some(with_output(reason, output));
     record.branch = run.branch.clone().or(record.branch);
     record.handoff = None;
-    record.context = Some(run.context.clone());
+    remember_context(&mut record, run);
     let is_slung_again = contexts::live_of(tx, run.key)?.is_some();
     let mut is_next = false;
     match outcome {
@@ -76,6 +76,13 @@ pub(crate) fn plan_next(
     Ok(())
 }
 
+/// What it is tried again with; unless its bead was slung again meanwhile, and taken off the queue after that.
+fn remember_context(record: &mut Record, run: &Run) {
+    if record.hold != Some(Hold::Cleared) {
+        record.context = Some(run.context.clone());
+    }
+}
+
 /// Why a run ended, with the last line that its agent printed.
 fn with_output(reason: &str, last_output: Option<&str>) -> String {
     let last_line = last_output.and_then(|output| output.lines().map(str::trim).rfind(|line| !line.is_empty()));
@@ -91,7 +98,7 @@ pub(crate) fn count_return(tx: &Connection, run: &Run, reason: &str, policy: &Po
     record.attempts += 1;
     record.last_failure = Some(reason.to_owned());
     record.branch = run.branch.clone().or(record.branch);
-    record.context = Some(run.context.clone());
+    remember_context(&mut record, run);
     let is_last = record.attempts > policy.redispatch_attempts;
     if is_last {
         give_up(tx, run, &mut record, None, stamp)?;
@@ -118,7 +125,7 @@ pub(crate) fn hand_on(
     if let Some(why) = fruitless {
         record.attempts += 1;
         record.last_failure = Some(why);
-        record.context = Some(run.context.clone());
+        remember_context(&mut record, run);
         if record.attempts > policy.redispatch_attempts && record.hold.is_none() {
             give_up(tx, run, &mut record, None, stamp)?;
         }

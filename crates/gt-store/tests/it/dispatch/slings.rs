@@ -317,3 +317,17 @@ fn an_epic_and_a_convoy_say_what_they_are_made_of() {
     assert_eq!(load.members.len(), 2);
     assert!(yard.refused(|store, _| store.load_of("gt-9")).starts_with("there is no bead `gt-9`"));
 }
+
+/// Seed 167 of formulas: the old run ends after the sling that took its bead away was taken off the queue.
+#[test]
+fn a_retry_goes_by_the_last_sling_though_an_older_run_ended_after_it() {
+    let mut yard = Yard::with(&["gt-1"]);
+    let old = yard.working("gt-1").run;
+    let mut sling = Sling { force: true, ..asked(&["gt-1"]) };
+    sling.fields.agent = Some("codex".to_owned());
+    yard.try_sling(&sling).expect("by force");
+    yard.told(|store, stamp| store.clear_contexts(Some("gt-1"), stamp));
+    yard.end(&old);
+    yard.told(|store, stamp| store.retry("gt-1", stamp));
+    assert_eq!(yard.claim_one().agent, "codex");
+}
