@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use gt_core::lane::{MAIN, SUBAGENT};
+use gt_core::plan::Policy;
 use gt_core::run::Outcome;
 use gt_core::session::TurnOutcome;
 use gt_store::{ABOUT_TO_START, Run, Session, Store, StoreError, TurnState, TurnView};
@@ -343,7 +344,12 @@ impl Judge {
                         return Err(format!("turn {} is due at {at}, it is {now}, and everybody sleeps", turn.id));
                     }
                 }
-                check_held(&why, sleeps, stage)?;
+                // A machine that is short of something as well is no reason to look at it.
+                let bare = Policy { guards: Vec::new(), ..policy.clone() };
+                let other = self.store.why_waiting(turn.id, &bare, now).map_err(words)?.unwrap_or_default();
+                if why == other || other == ABOUT_TO_START {
+                    check_held(&why, sleeps, stage)?;
+                }
                 let is_behind = !is_next || queue.live().count() >= most_at_once(&queue);
                 let is_said = why.contains("of its session");
                 let is_of_turn = why.starts_with(MORE_MAY_COME) || why.starts_with("the lane");
