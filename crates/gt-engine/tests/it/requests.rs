@@ -1,9 +1,14 @@
 //! Targets that nobody may push to: what the command is asked, and when.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::thread;
 
 use gt_core::merge::{MergeState, Strategy};
+use gt_engine::refinery;
+use gt_engine::surroundings::Machine;
 use jiff::SignedDuration;
 
 use crate::yard::{Yard, git, stamp, target};
@@ -40,6 +45,33 @@ fn a_request_is_opened_once_and_asked_about_when_its_time_has_come() {
     fs::write(yard.home("answer"), "merged\n").expect("it can be written");
     yard.pass_hold();
     assert_eq!(yard.work().merged, [merge.bead]);
+}
+
+#[test]
+fn a_merge_that_is_dropped_while_its_request_is_looked_at_is_not_reported_as_merged_and_keeps_its_commit() {
+    let mut yard = yard();
+    let merge = yard.handed_over("a", "x", Strategy::Queue);
+    yard.work();
+    git(&yard.rig, &["merge", "--quiet", "--squash", &merge.branch]);
+    git(&yard.rig, &["commit", "--quiet", "-m", "squashed"]);
+    // The command answers only when it is told what to say.
+    let answer = yard.home("answer");
+    fs::remove_file(&answer).expect("it is there");
+    assert!(Command::new("mkfifo").arg(&answer).status().expect("it runs").success());
+    yard.pass_hold();
+    let Yard { town, store, .. } = &mut yard;
+    let worked = thread::scope(|scope| {
+        let worker = scope.spawn(|| refinery::work(&Machine::here(), town, "tester", &target()));
+        // Opening it waits until the command reads.
+        let mut command = fs::File::options().write(true).open(&answer).expect("it can be opened");
+        store.drop_merge(&merge.id, "not wanted", &stamp()).expect("it waits");
+        command.write_all(b"merged\n").expect("the command reads it");
+        drop(command);
+        worker.join().expect("it does not panic").expect("it works")
+    });
+    assert_eq!(worked.merged, Vec::<String>::new());
+    assert_eq!(yard.merge(&merge.id).state, MergeState::Dropped);
+    assert_eq!(git(&yard.rig, &["rev-parse", &refinery::ref_of(&merge.id)]).trim(), merge.tip);
 }
 
 #[test]
