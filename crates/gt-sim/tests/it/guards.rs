@@ -73,7 +73,7 @@ fn a_distance_that_ends_during_a_pass_is_not_slept_over() {
             scenario.finish(sling);
         }
         // It is well all the time, and takes its time to be measured.
-        change_after(&scenario, Duration::from_secs(86_400), false);
+        change_after(&scenario, Duration::from_hours(24), false);
         scenario.launch(Errand::Daemon);
         scenario.settle();
         for _ in 0..40 {
