@@ -52,7 +52,8 @@ impl Watcher {
     pub(super) fn start(dir: PathBuf, keeper_argv: Vec<OsString>, news: News) -> Result<Self, RuntimeError> {
         let shared = Arc::new(Shared::default());
         let post = Post { dir, keeper_argv, news, shared: Arc::clone(&shared) };
-        let line = post.connect()?;
+        // A keeper that dies between its greeting and its answer is replaced by the next call.
+        let line = post.connect().or_else(|_| post.connect())?;
         let thread = std::thread::Builder::new().name("keeper-news".to_owned());
         thread.spawn(move || post.stay(line)).map_err(|error| no_keeper(error.to_string()))?;
         Ok(Self { shared })

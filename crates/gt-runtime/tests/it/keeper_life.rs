@@ -1,9 +1,9 @@
 //! The keeper's own life: started once however many ask, killed at the worst moment, and pestered by bad callers.
 
-use std::io::{IoSlice, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, IoSlice, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -230,6 +230,30 @@ fn a_keeper_with_nothing_to_keep_goes_away_and_the_next_call_starts_another() {
     let mut runtime = town.runtime();
     runtime.survey(&[]).unwrap();
     assert_ne!(town.keeper_pid(), first);
+}
+
+/// Chaos found it: a daemon that began just then ended.
+#[test]
+fn a_keeper_that_dies_when_a_watcher_comes_is_replaced() {
+    let town = Town::new();
+    let socket = town.keeper_dir().join("sock");
+    let mut greeting = String::new();
+    town.runtime().survey(&[]).unwrap();
+    BufReader::new(UnixStream::connect(&socket).unwrap()).read_line(&mut greeting).unwrap();
+    let keeper = town.keeper_pid();
+    kill(keeper);
+    until("the keeper is gone", || !is_alive(keeper));
+    std::fs::remove_file(&socket).unwrap();
+    let dying = UnixListener::bind(&socket).unwrap();
+    let ending = std::thread::spawn(move || {
+        let (mut caller, _) = dying.accept().unwrap();
+        caller.write_all(greeting.as_bytes()).unwrap();
+        BufReader::new(&caller).read_line(&mut String::new()).unwrap();
+    });
+    let mut runtime = town.watched_runtime();
+    ending.join().unwrap();
+    let handle = town.start(&mut *runtime, "r1", "exit 0");
+    town.ending(&mut *runtime, &known("r1", Some(&handle)));
 }
 
 /// Locks a file and has no process show it, as one that is just executing its program: the descriptor is on its way through a
