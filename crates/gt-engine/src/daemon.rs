@@ -460,7 +460,7 @@ impl Daemon {
         self.log_troubles()?;
         self.note_pending();
         self.next_deadline = self.find_deadline(since)?;
-        self.next_of_batch = self.find_next_of_batch(since)?;
+        self.next_of_batch = self.find_next_of_batch()?;
         self.tend_refinery()?;
         self.plan_sweep()
     }
@@ -544,7 +544,7 @@ impl Daemon {
             .dispatcher
             .settle(&mut self.store, &self.settings)
             .and_then(|again| once::start(&mut self.dispatcher, &mut self.store, &self.settings, again))
-            .and_then(|_| Ok((self.find_deadline(since)?, self.find_next_of_batch(since)?)));
+            .and_then(|_| Ok((self.find_deadline(since)?, self.find_next_of_batch()?)));
         if self.dispatcher.take_freed() {
             self.next_deadline = Some(self.dispatcher.now()); // others waited for this start
         }

@@ -88,33 +88,14 @@ fn wait(
     store: &mut Store,
     now: Timestamp,
 ) -> Result<Option<SignedDuration>, TownError> {
-    let left = kept_at(settings, side, store, now)?.map(|at| at.duration_since(now));
-    Ok(left.filter(SignedDuration::is_positive))
-}
-
-/// When the distance to the last start of a side is, or was, kept. What lies ahead was started before the clock was set back.
-fn kept_at(settings: &Settings, side: Side, store: &mut Store, now: Timestamp) -> Result<Option<Timestamp>, TownError> {
     let state = store.scheduler_state(now)?;
     let last = match side {
         Side::Scheduler => state.last_dispatch_at.filter(|_| !gt_core::defect!("spacing-ignored")),
         Side::Queue => state.last_queued_at.filter(|_| !gt_core::defect!("queue-spacing-ignored")),
     };
     let counts = |at: &Timestamp| *at <= now || gt_core::defect!("spacing-waits-for-the-clock");
-    Ok(last.filter(counts).map(|at| at + *settings.spawn_delay.of(side)))
-}
-
-/// When a side may start its next, if it had to keep still at any time after `since`; that may have come meanwhile.
-pub fn next_after(
-    settings: &Settings,
-    policy: &Policy,
-    store: &mut Store,
-    side: Side,
-    (since, now): (Timestamp, Timestamp),
-) -> Result<Option<Timestamp>, TownError> {
-    if !policy.starts(side) || !settings.is_spaced(side) {
-        return Ok(None);
-    }
-    Ok(kept_at(settings, side, store, now)?.filter(|at| *at > since))
+    let left = last.filter(counts).map(|at| (at + *settings.spawn_delay.of(side)).duration_since(now));
+    Ok(left.filter(SignedDuration::is_positive))
 }
 
 /// How long each side has to keep still before something that is ready may start; zero: it may now, as far as this goes.

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Daemon;
 use crate::error::TownError;
-use crate::pace;
+use crate::pace::Pace;
 
 /// How often the machine is asked whether it is well again.
 const GUARD_RETRY: SignedDuration = SignedDuration::from_secs(5);
@@ -33,21 +33,15 @@ impl Daemon {
         Ok(deadlines.into_iter().flatten().filter(|at| *at > since).min())
     }
 
-    /// When the batch goes on: whatever came due before the distance was kept had to wait for it, at some time of the pass
-    /// that began at `since`.
-    pub(super) fn find_next_of_batch(&mut self, since: Timestamp) -> Result<Option<Timestamp>, TownError> {
+    /// When the batch goes on: whatever came due before the distance was kept had to wait for it.
+    pub(super) fn find_next_of_batch(&mut self) -> Result<Option<Timestamp>, TownError> {
         let now = self.dispatcher.now();
-        let since = since.min(now); // the clock may have been set back meanwhile
         let policy = self.settings.policy(self.town.root());
+        let waits = Pace::of(&self.settings, &policy, &mut self.store, now)?.waits;
         let left = self.batch.left(&policy);
         let goes_on = Side::BOTH.into_iter().filter(|side| *left.of(*side) != Some(0));
         let goes_on = goes_on.filter(|_| !gt_core::defect!("spacing-deadline-forgotten"));
-        let mut next = None;
-        for side in goes_on {
-            let at = pace::next_after(&self.settings, &policy, &mut self.store, side, (since, now))?;
-            next = [next, at].into_iter().flatten().min();
-        }
-        Ok(next)
+        Ok(goes_on.filter_map(|side| *waits.of(side)).min().map(|wait| now + wait))
     }
 
     /// Whether a guard held when something was to be claimed, or does now: the machine may have recovered in between.

@@ -61,30 +61,3 @@ fn a_direct_sling_goes_by_the_machine_as_it_is_when_it_claims() {
         scenario.finish(sling);
     }
 }
-
-/// Seed 110 of guards: to measure the machine takes so long that the distance between two starts is over before the pass is.
-#[test]
-fn a_distance_that_ends_during_a_pass_is_not_slept_over() {
-    for spawn_delay in 1..=5 {
-        let mut scenario = town(Knobs { spawn_delay, ..Knobs::calm() });
-        for _ in 0..2 {
-            let bead = scenario.bead("Work");
-            let sling = scenario.launch(Errand::Sling(Box::new(sling_of(vec![bead]))));
-            scenario.finish(sling);
-        }
-        // It is well all the time, and takes its time to be measured.
-        change_after(&scenario, Duration::from_hours(24), false);
-        scenario.launch(Errand::Daemon);
-        scenario.settle();
-        for _ in 0..40 {
-            let now = scenario.stage.world().lock().uptime();
-            let asleep = scenario.stage.next_wake().map_or(Duration::MAX, |wake| wake.saturating_sub(now));
-            if scenario.running().len() < 2 {
-                assert!(asleep <= Duration::from_secs(5), "it sleeps for {asleep:?}:\n{}", scenario.story());
-                scenario.pass(asleep);
-                scenario.settle();
-            }
-        }
-        assert_eq!(scenario.running().len(), 2, "{spawn_delay} s\n{}", scenario.story());
-    }
-}
