@@ -237,7 +237,9 @@ fn without_the_old_release_it_is_said_that_the_upgrade_is_left_out() {
 fn a_history_without_the_old_release_ends_it_before_the_tests() {
     let ended = Machine::with("shallow", &["git"]).xtask(&["test", "--with-old-release"]);
     ended.says("error: the history does not have gt 0.1.0; try `git fetch --unshallow`").status(1);
-    ended.started(&["git log --diff-filter=A --format=%P -- crates/gt-store/src/migrations/0013_config.sql"]);
+    ended.started(&[
+        "git log --max-count=1 --diff-filter=A --format=%P -- crates/gt-store/src/migrations/0013_config.sql",
+    ]);
 }
 
 #[test]
